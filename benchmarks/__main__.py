@@ -21,7 +21,7 @@ from benchmarks.tools.report import RESULTS, Report, ReportSection, read_report
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-QUICK = ("startup", "heartbeats", "join_sync", "cost", "rebalancing", "failover", "events", "sticky")
+QUICK = ("startup", "heartbeats", "join_sync", "cost", "rebalancing", "failover", "events", "sticky", "size")
 SLOW = (
     "anatomy",
     "kafka",

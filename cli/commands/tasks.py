@@ -8,6 +8,7 @@ import click
 from msgspec import Raw, json
 
 from cli.client.admin_client import AdminClient, path_of
+from cli.client.task_pages import as_one, task_pages
 from cli.commands import quarantine, reset
 from cli.commands.apply import apply_command, create_command
 from cli.commands.check import check_command
@@ -17,7 +18,7 @@ from cli.options.wait import until_on_target, wait_options
 from cli.views.left_out import left_out_sentence
 from cli.views.output import ago, print_json, print_table, print_yaml
 from protocol.messages.base import Response
-from protocol.messages.tasks import TaskListResponse, TaskResponse, TaskStatus, TaskStatusResponse
+from protocol.messages.tasks import TaskResponse, TaskStatus, TaskStatusResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -45,11 +46,11 @@ command.add_command(check_command)
 @admin_options
 def list_tasks(client: AdminClient, group: str, *, as_json: bool) -> None:
     """List the tasks of a group and how they are doing."""
-    path = path_of("groups", group, "tasks")
+    pages = task_pages(client, group)
     if as_json:
-        print_json(client.get(path, Raw))
+        print_json(as_one(pages))
         return
-    _print_statuses(client.get(path, TaskListResponse).tasks)
+    _print_statuses(task for page in pages for task in json.decode(page["tasks"], type=list[TaskStatus]))
 
 
 @command.command("describe", epilog=example("sparkherd tasks describe delays --group flights"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from manager.clock import read_clocks
@@ -22,6 +23,11 @@ Answer = TypeVar("Answer")
 FOUND_AT_MOST: Final = 100
 READ_AT_ONCE: Final = 500
 READS_AT_MOST: Final = 8
+
+
+async def others_first() -> None:
+    """Let heartbeats and whoever else waits for the event loop come in between two steps of a page."""
+    await asyncio.sleep(0)
 
 
 class PageData:
@@ -47,6 +53,7 @@ class PageData:
             RefusedError: what the API would answer in its place.
         """
         outcome = await self._runtime.ask(group, request)
+        await others_first()
         if isinstance(outcome, Failure):
             raise RefusedError(outcome.code, outcome.message, **outcome.fields)
         if not isinstance(outcome, kind):

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 Item = TypeVar("Item")
+Line = TypeVar("Line")
 
 PAGE_LENGTH: Final = 100
 
@@ -24,14 +25,33 @@ class ListPage(Generic[Item]):
     last: int
     total: int
 
+    def shown(self, line: Callable[[Item], Line]) -> ListPage[Line]:
+        """The same page, each item as `line` shows it."""
+        items = [line(item) for item in self.items]
+        return ListPage(items, self.number, self.pages, self.first, self.last, self.total)
+
 
 def list_page(items: Sequence[Item], asked: str | None, length: int = PAGE_LENGTH) -> ListPage[Item]:
     """The page that was asked for, or the nearest there is."""
-    pages = max(-(-len(items) // length), 1)
-    number = min(max(_whole(asked), 1), pages)
+    number = min(page_number(asked), _pages(len(items), length))
     begin = (number - 1) * length
-    shown = items[begin : begin + length]
-    return ListPage(shown, number, pages, begin + 1 if shown else 0, begin + len(shown), len(items))
+    return page_of(items[begin : begin + length], number, len(items), length)
+
+
+def page_of(items: Sequence[Item], number: int, total: int, length: int) -> ListPage[Item]:
+    """A page whose items somebody else has found."""
+    begin = (number - 1) * length
+    first = begin + 1 if items else 0
+    return ListPage(items, number, _pages(total, length), first, begin + len(items), total)
+
+
+def page_number(asked: str | None) -> int:
+    """What an address asks for; what is none is the first page."""
+    return max(_whole(asked), 1)
+
+
+def _pages(total: int, length: int) -> int:
+    return max(-(-total // length), 1)
 
 
 def _whole(text: str | None) -> int:

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from manager.console import formatting, state_labels
 from manager.console.assets import KINDS, Assets
 from manager.console.page import Page, PageRequest
-from manager.console.page_data import PageData
+from manager.console.page_data import PageData, others_first
 from manager.console.pages import links
 from manager.console.pages.add_task import add_task
 from manager.console.pages.edit_task import edit_task
@@ -127,6 +127,7 @@ class Console:
             page_request = self._page_request(call.request)
             try:
                 page = await make(self._page_data, page_request)
+                await others_first()
             except RefusedError as error:
                 return self._trouble(error.failure, page_request)
             except StorageError:

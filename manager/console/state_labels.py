@@ -54,8 +54,3 @@ def in_order(counts: Mapping[str, int]) -> tuple[StateCount, ...]:
     known = [state for state in WORST_FIRST if counts.get(state)]
     others = sorted(state for state, count in counts.items() if count and state not in WORST_FIRST)
     return tuple(StateCount(state, counts[state]) for state in (*known, *others))
-
-
-def rank(state: str) -> int:
-    """Its place in that order."""
-    return WORST_FIRST.index(state) if state in WORST_FIRST else len(WORST_FIRST)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -12,7 +12,7 @@ from protocol.etags import ALWAYS, Conditions
 from protocol.messages.base import Request, Response
 from protocol.messages.checks import Begin
 from protocol.messages.quarantine import QuarantineRequest
-from protocol.messages.tasks import EARLIEST, Offsets, TaskResponse
+from protocol.messages.tasks import EARLIEST, Offsets, TaskResponse, TaskView
 from protocol.states import Target
 
 
@@ -171,16 +171,94 @@ class ListMoves(Request, frozen=True, kw_only=True):
 class ListTasks(Request, frozen=True, kw_only=True):
     """Show tasks of the group, by name, as far as they are in that state, have that target and that owner.
 
-    `name_has` is part of the name, in any case of letters. Of more than `limit`, the first ones whose names
-    come after `after`.
+    Of more than `limit`, the first ones whose names come after `after`.
     """
 
     state: str | None = None
     target: str | None = None
     owner: str | None = None
-    name_has: str | None = None
     after: str | None = None
     limit: int | None = None
+
+
+class CountTasks(Request, frozen=True, kw_only=True):
+    """Show how many tasks of the group are in which state, and how those of each owner fare."""
+
+
+class OwnerCounts(msgspec.Struct, frozen=True):
+    """How many tasks a member owns in each state; their loads together, None if nobody has told one."""
+
+    states: dict[str, int] = {}
+    load: float | None = None
+
+    @property
+    def tasks(self) -> int:
+        """How many it owns."""
+        return sum(self.states.values())
+
+
+class TaskCounts(Response, frozen=True, kw_only=True):
+    """All tasks by state, and those of each member that owns some."""
+
+    states: dict[str, int]
+    owners: dict[str, OwnerCounts]
+
+    @property
+    def tasks(self) -> int:
+        """How many there are."""
+        return sum(self.states.values())
+
+    @property
+    def unowned(self) -> int:
+        """How many of them nobody owns."""
+        return self.tasks - sum(owner.tasks for owner in self.owners.values())
+
+    def of(self, member_id: str) -> OwnerCounts:
+        """Those of a member."""
+        return self.owners.get(member_id, NO_TASKS)
+
+
+NO_TASKS = OwnerCounts()
+
+
+class RankTasks(Request, frozen=True, kw_only=True):
+    """Show page `page`, from 1, of the tasks in one of `states`: in the order of these, then by name.
+
+    `name_has` is part of the name, in any case of letters; beyond the last page is the last one.
+    """
+
+    states: tuple[str, ...]
+    limit: int
+    page: int = 1
+    name_has: str = ""
+
+
+class RankedTasks(Response, frozen=True, kw_only=True):
+    """A page of `total` tasks, and which one it is."""
+
+    tasks: tuple[TaskView, ...]
+    page: int
+    total: int
+
+
+class ListCosts(Request, frozen=True, kw_only=True):
+    """Show what each task of a member costs it."""
+
+    owner: str
+
+
+class TaskCost(msgspec.Struct, frozen=True):
+    """A task with what its owner has told of its batches."""
+
+    task: str
+    state: str
+    metrics: dict[str, Any] | None
+
+
+class TaskCostList(Response, frozen=True, kw_only=True):
+    """The tasks that a member owns, in no order."""
+
+    tasks: tuple[TaskCost, ...]
 
 
 class GetTask(TaskRequest, frozen=True, kw_only=True):

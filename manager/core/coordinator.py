@@ -38,7 +38,7 @@ from manager.core.tasks import (
 )
 from manager.core.timers import Timers
 from manager.core.turn import ClockReading, Turn
-from manager.core.views import groups, tasks
+from manager.core.views import groups, task_sums, tasks
 from protocol.errors import RefusedError
 from protocol.messages import checks as check_messages
 from protocol.messages import membership
@@ -82,6 +82,9 @@ RULES: dict[type[Request], Callable[[Turn, Any, Parked], None]] = {
     commands.RemoveMember: admin.remove_member,
     commands.DrainMember: admin.drain_member,
     commands.ListTasks: tasks.list_tasks,
+    commands.CountTasks: task_sums.count,
+    commands.RankTasks: task_sums.rank,
+    commands.ListCosts: task_sums.list_costs,
     commands.GetTask: tasks.get,
     commands.GetTaskHistory: tasks.get_history,
     commands.ListMoves: tasks.list_moves,

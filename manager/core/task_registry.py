@@ -11,9 +11,11 @@ from manager.core.heap.suspects import HeapSuspects
 from manager.core.history import TaskHistory
 from manager.core.stored_rows import OwnershipRow, TaskRow
 from manager.core.task_metrics import TaskMetrics
+from manager.core.task_tally import Standing, TaskTally
 from protocol.errands import NOTHING, Told
 from protocol.etags import ListTag
 from protocol.states import Target, TaskState
+from protocol.task_metrics import figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -93,7 +95,7 @@ class LostOnProbation(NamedTuple):
 
 @dataclass(slots=True)
 class TaskRegistry:
-    """Tasks by name, which `names` has in order; `tag` is the entity tag of their list.
+    """Tasks by name, which `names` has in order; `tag` is the entity tag of their list, `tally` counts them.
 
     `ownership` outlives `definitions`, so that no token is ever issued twice. `kept` are the tasks of lost
     workers, for their return.
@@ -108,6 +110,7 @@ class TaskRegistry:
     definitions: dict[str, TaskRow] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     tag: ListTag = field(default_factory=ListTag)
+    tally: TaskTally = field(default_factory=TaskTally)
     ownership: dict[str, OwnershipRow] = field(default_factory=dict)
     kept: dict[str, None] = field(default_factory=dict)
     owned: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -200,15 +203,17 @@ class TaskRegistry:
     def keep_definition(self, row: TaskRow) -> None:
         """Take `row` in, be it a new task or another definition or target of one."""
         before = self.definitions.get(row.task)
+        self.definitions[row.task] = row
         if before is None:
             insort(self.names, row.task)
+            self._count(row.task)
         else:
             self.tag.remove(before.task, before.definition, before.target.value)
         self.tag.add(row.task, row.definition, row.target.value)
-        self.definitions[row.task] = row
 
     def keep_ownership(self, row: OwnershipRow) -> None:
-        """Take `row` in, and keep the index by owner true."""
+        """Take `row` in, and keep the index by owner and the tally true."""
+        self._uncount(row.task)
         before = self.ownership.get(row.task)
         if before is not None and before.owner is not None and before.owner != row.owner:
             held = self.owned[before.owner]
@@ -222,6 +227,35 @@ class TaskRegistry:
         else:
             self.kept.pop(row.task, None)
         self.ownership[row.task] = row
+        self._count(row.task)
+
+    def keep_metrics(self, task: str, metrics: dict[str, Any]) -> None:
+        """Take in what the owner of `task`, of which there has been a report, tells of its batches."""
+        self._uncount(task)
+        self.progress[task].metrics = metrics
+        self._count(task)
+
+    def forget_progress(self, task: str) -> None:
+        """What was heard of `task` is true no more."""
+        self._uncount(task)
+        self.progress.pop(task, None)
+        self._count(task)
+
+    def _count(self, task: str) -> None:
+        """What is left of a deleted task does not count."""
+        if task in self.definitions:
+            self.tally.add(task, self._standing(task))
+
+    def _uncount(self, task: str) -> None:
+        if task in self.definitions:
+            self.tally.remove(task, self._standing(task))
+
+    def _standing(self, task: str) -> Standing:
+        row, progress = self.ownership.get(task), self.progress.get(task)
+        load = figure(progress.metrics, "load") if progress is not None else None
+        if row is None:
+            return Standing(None, TaskState.UNASSIGNED.value, load)
+        return Standing(row.owner, row.state.value, load)
 
     def forget_member(self, member_id: str) -> None:
         """The member is gone: whatever was to be said of its death has been said."""
@@ -232,6 +266,7 @@ class TaskRegistry:
 
     def forget_task(self, task: str) -> None:
         """Drop everything about `task` but its token."""
+        self._uncount(task)
         if (row := self.definitions.pop(task, None)) is not None:
             del self.names[bisect_left(self.names, task)]
             self.tag.remove(task, row.definition, row.target.value)

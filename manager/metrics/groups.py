@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
 from manager.metrics import catalog
-from protocol.states import GroupState, TaskState
+from protocol.states import GroupState
 from telemetry.metrics import family
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class GroupReader:
         self._runtime = runtime
 
     def collect(self) -> Iterator[Family]:
-        """Every group, one after the other; 100,000 tasks take some 30 ms."""
+        """Every group, one after the other."""
         yield _single(catalog.STORAGE_UP, self._runtime.is_healthy)
         yield _single(catalog.PARKED, self._runtime.parked)
         states, generations = family(catalog.GROUP_STATE), family(catalog.GENERATION)
@@ -51,7 +51,7 @@ class GroupReader:
             states.add_metric((group.name, group.state.value), 1)
             generations.add_metric((group.name,), group.generation)
             _add_counts(members, group, Counter(_member_state(group, m) for m in group.members.values()))
-            _add_counts(tasks, group, {s.value: count for s, count in _task_states(group).items()})
+            _add_counts(tasks, group, group.tasks.tally.counts())
         yield from (states, generations, members, tasks)
 
 
@@ -72,9 +72,3 @@ def _member_state(group: Group, member: Member) -> str:
     if group.state is not GroupState.STABLE:
         return "awaited"
     return "draining" if member.row.draining else "active"
-
-
-def _task_states(group: Group) -> Counter[TaskState]:
-    """The owners' table has rows of deleted tasks, too: their tokens go on counting."""
-    ownership = group.tasks.ownership
-    return Counter(row.state for task in group.tasks.definitions if (row := ownership.get(task)) is not None)

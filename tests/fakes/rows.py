@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from manager.core.task_tally import Standing, TaskTally
+from protocol.task_metrics import figure
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -29,3 +32,13 @@ def durable(group: Group) -> dict[tuple[Any, ...], Any]:
         (type(row).__name__, *row.key): msgspec.to_builtins(row, builtin_types=(msgspec.Raw,))
         for row in rows_of(group)
     }
+
+
+def tally_of(group: Group) -> TaskTally:
+    """The sums of the group's tasks, counted anew."""
+    tally, registry = TaskTally(), group.tasks
+    for task in registry.definitions:
+        row, progress = registry.ownership_of(group.name, task), registry.progress.get(task)
+        load = figure(progress.metrics, "load") if progress is not None else None
+        tally.add(task, Standing(row.owner, row.state.value, load))
+    return tally

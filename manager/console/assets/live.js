@@ -3,6 +3,7 @@ import { morph } from "./morph.js";
 
 const EVERY_MS = 5000;
 const GATHER_MS = 150;
+const REST = 10; // so many times as long as a page takes is waited before the next: managers have more to do
 const BACK_OFF_MS = [1000, 2000, 5000, 10000];
 
 const WORDS = {
@@ -17,6 +18,7 @@ const WORDS = {
 let source = null;
 let lastEvent = 0;
 let failures = 0;
+let tookMs = 0;
 let gathering = null;
 let retrying = null;
 let isFetching = false;
@@ -61,9 +63,12 @@ export async function refresh() {
 
 async function change() {
   try {
+    const begun = performance.now();
     const answer = await fetch(location.href, { credentials: "same-origin" });
     if (answer.redirected || answer.status === 401) return location.reload(); // the log-in is over
-    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const text = await answer.text();
+    tookMs = performance.now() - begun;
+    const fresh = new DOMParser().parseFromString(text, "text/html");
     const main = fresh.getElementById("main");
     if (main) morph(document.getElementById("main"), main);
     document.title = fresh.title;
@@ -96,7 +101,7 @@ function open() {
   };
   source.onmessage = (message) => {
     lastEvent = Math.max(lastEvent, Number(message.lastEventId) || 0);
-    if (!gathering) gathering = setTimeout(gathered, GATHER_MS);
+    if (!gathering) gathering = setTimeout(gathered, Math.min(Math.max(GATHER_MS, REST * tookMs), EVERY_MS));
   };
   source.onerror = broken;
 }

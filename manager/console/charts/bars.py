@@ -18,11 +18,13 @@ LEAST: Final = 3.0
 """A single one of a thousand is to be seen all the same."""
 
 
-def divided(counts: Mapping[str, int]) -> Markup:
-    """A bar of `counts`, in their order; empty without any."""
+def divided(counts: Mapping[str, int], of: int = 0) -> Markup:
+    """A bar of `counts`, in their order; empty without any. One of more, `of`, is so much longer."""
+    parts = {name: count for name, count in counts.items() if count}
+    total = sum(parts.values())
     return element(
         "svg",
-        *_parts({name: count for name, count in counts.items() if count}),
+        *_parts(parts, WIDTH * total / max(of, total) if total else 0.0),
         class_="divided",
         aria_hidden="true",
         viewBox=f"0 0 {WIDTH:.0f} {HEIGHT:.0f}",
@@ -30,12 +32,12 @@ def divided(counts: Mapping[str, int]) -> Markup:
     )
 
 
-def _parts(counts: Mapping[str, int]) -> Iterator[Markup]:
-    total = sum(counts.values())
-    if not total:
+def _parts(counts: Mapping[str, int], length: float) -> Iterator[Markup]:
+    if not counts:
         yield box(0.0, 0.0, WIDTH, HEIGHT, class_="nothing")
         return
-    free = WIDTH - GAP * (len(counts) - 1) - LEAST * len(counts)
+    total = sum(counts.values())
+    free = max(length - GAP * (len(counts) - 1) - LEAST * len(counts), 0.0)
     x = 0.0
     for name, count in counts.items():
         width = LEAST + free * count / total

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -13,10 +12,26 @@ from manager.console.charts.timeline import Timeline, timeline
 from manager.console.formatting import duration
 from manager.console.page import Page, PageRequest
 from manager.console.pages.links import group_api, group_path, task_path, with_query
-from manager.console.pages.members import MemberLine, member_lines
-from manager.console.paging import ListPage, list_page
-from manager.console.state_labels import StateCount, in_order, rank
-from manager.core.commands import DescribeGroup, ListMoves, ListRebalances, ListTasks
+from manager.console.pages.members import (
+    KnownMember,
+    MemberLabel,
+    MemberLine,
+    known_members,
+    member_line,
+)
+from manager.console.pages.worker_bars import WorkerBar, worker_bars
+from manager.console.paging import ListPage, list_page, page_number, page_of
+from manager.console.state_labels import WORST_FIRST, StateCount, in_order
+from manager.core.commands import (
+    CountTasks,
+    DescribeGroup,
+    ListMoves,
+    ListRebalances,
+    ListTasks,
+    RankedTasks,
+    RankTasks,
+    TaskCounts,
+)
 from manager.core.views.group_status import headline
 from protocol.messages.groups import DescribeGroupResponse, RebalanceListResponse
 from protocol.messages.history import MovesResponse
@@ -35,8 +50,11 @@ if TYPE_CHECKING:
 HISTORY_SHOWN: Final = 100
 MOVES_SHOWN: Final = 50
 TASKS_SHOWN: Final = 50
+WORKERS_SHOWN: Final = 50
 FEW: Final = 60
 """So many tasks have their names on the map; of more there is only room for their colours."""
+MOST_CELLS: Final = 1000
+"""So many tasks are on the map at all; of more, each worker has a bar."""
 WINDOWS: Final = {"15min": 900_000, "1h": 3_600_000, "6h": 21_600_000, "24h": 86_400_000, "7d": 604_800_000}
 """How much time the chart may show, in ms."""
 SEEN_AT_FIRST: Final = 8
@@ -56,13 +74,13 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class TaskLine:
-    """A task in one line of the table; `owner` is the worker's line."""
+    """A task in one line of the table."""
 
     task: str
     path: str
     state: str
     target: str
-    owner: MemberLine | None
+    owner: MemberLabel | None
     token: int
     batch: int | None
     since_ms: int
@@ -89,12 +107,15 @@ class GroupPage:
     machine: Markup
     counts: tuple[StateCount, ...]
     bar: Markup
-    members: tuple[MemberLine, ...]
+    members: ListPage[MemberLine]
+    unowned: int
     cells: tuple[Cell, ...]
     is_named: bool
+    bars: tuple[WorkerBar, ...]
     tasks: ListPage[TaskLine]
     wanted: str
     wanted_state: str
+    workers_page: str
     timeline: Markup
     windows: tuple[Choice, ...]
     rebalances: tuple[Rebalance, ...]
@@ -105,10 +126,12 @@ class GroupPage:
 
 @dataclass(frozen=True, slots=True)
 class GroupData:
-    """All that the API says of a group."""
+    """All that is known of a group; `mapped` are all its tasks if there are few enough for the map."""
 
     group: DescribeGroupResponse
-    tasks: TaskListResponse
+    counts: TaskCounts
+    mapped: tuple[TaskView, ...]
+    tasks: RankedTasks
     rebalances: RebalanceListResponse
     moves: MovesResponse
 
@@ -116,9 +139,12 @@ class GroupData:
 async def group(page_data: PageData, request: PageRequest) -> Page:
     """The page at `/groups/{group}`."""
     name = request.group
+    counts = await page_data.ask(name, CountTasks(), TaskCounts)
     data = GroupData(
         await page_data.ask(name, DescribeGroup(), DescribeGroupResponse),
-        await page_data.ask(name, ListTasks(), TaskListResponse),
+        counts,
+        await _mapped(page_data, name) if counts.tasks <= MOST_CELLS else (),
+        await page_data.ask(name, _looked_for(request), RankedTasks),
         await page_data.ask(name, ListRebalances(limit=HISTORY_SHOWN), RebalanceListResponse),
         await page_data.ask(name, ListMoves(), MovesResponse),
     )
@@ -127,43 +153,61 @@ async def group(page_data: PageData, request: PageRequest) -> Page:
     return Page("group.html", name, "overview", view, events[0].id if events else 0)
 
 
+async def _mapped(page_data: PageData, name: str) -> tuple[TaskView, ...]:
+    return (await page_data.ask(name, ListTasks(limit=MOST_CELLS), TaskListResponse)).tasks
+
+
+def _looked_for(request: PageRequest) -> RankTasks:
+    """Those with trouble first."""
+    query = request.query
+    state = query.get("state", "")
+    return RankTasks(
+        states=(state,) if state else WORST_FIRST,
+        limit=TASKS_SHOWN,
+        page=page_number(query.get("page")),
+        name_has=query.get("q", "").strip(),
+    )
+
+
 def group_page(data: GroupData, request: PageRequest, now_ms: int) -> GroupPage:
-    """What the page shows of what the API says."""
-    described = data.group
-    tasks = data.tasks.tasks
-    counts = in_order(Counter(task.state for task in tasks))
-    members = member_lines(described, tasks, now_ms)
-    owners: dict[str | None, MemberLine] = {member.id: member for member in members}
-    window = window_of(request.query.get("window", ""), data.rebalances.rebalances, now_ms)
-    wanted, state = request.query.get("q", "").strip(), request.query.get("state", "")
-    looked_for = [task for task in tasks if _is_wanted(task, wanted, state)]
-    looked_for.sort(key=lambda task: (rank(task.state), task.task))
-    lines = [_task_line(described.group, task, owners.get(task.owner)) for task in looked_for]
+    """What the page shows of what is known."""
+    described, found, query = data.group, data.tasks, request.query
+    name = described.group
+    counts = in_order(data.counts.states)
+    known = known_members(described, data.counts, now_ms)
+    labels = {member.label.id: member.label for member in known}
+    shown = list_page(_in_view(known), query.get("workers"), WORKERS_SHOWN)
+    window = window_of(query.get("window", ""), data.rebalances.rebalances, now_ms)
+    lines = [_task_line(name, task, labels.get(task.owner or "")) for task in found.tasks]
     return GroupPage(
         now_ms=now_ms,
         group=described,
-        api=group_api(described.group),
-        path=group_path(described.group),
+        api=group_api(name),
+        path=group_path(name),
         machine=state_machine(described.state),
         counts=counts,
         bar=divided({each.state: each.count for each in counts}),
-        members=members,
-        cells=tuple(_cell(described.group, task, owners.get(task.owner)) for task in tasks),
-        is_named=len(tasks) <= FEW,
-        tasks=list_page(
-            sorted(lines, key=lambda line: (rank(line.state), line.task)),
-            request.query.get("page"),
-            TASKS_SHOWN,
-        ),
-        wanted=wanted,
-        wanted_state=state,
-        timeline=timeline(_timeline(data, members, WINDOWS[window], now_ms)),
-        windows=_windows(described.group, window),
+        members=shown.shown(member_line),
+        unowned=data.counts.unowned,
+        cells=tuple(_cell(name, task, labels.get(task.owner or "")) for task in data.mapped),
+        is_named=data.counts.tasks <= FEW,
+        bars=worker_bars(shown.items, known) if data.counts.tasks > MOST_CELLS else (),
+        tasks=page_of(lines, found.page, found.total, TASKS_SHOWN),
+        wanted=query.get("q", "").strip(),
+        wanted_state=query.get("state", ""),
+        workers_page=query.get("workers", ""),
+        timeline=timeline(_timeline(data, known, WINDOWS[window], now_ms)),
+        windows=_windows(name, window),
         rebalances=data.rebalances.rebalances,
         moves=tuple(reversed(data.moves.moves))[:MOVES_SHOWN],
         history=data.rebalances.history,
         since_ms=data.moves.since_ms,
     )
+
+
+def _in_view(known: Sequence[KnownMember]) -> Sequence[KnownMember]:
+    """By name as long as all can be seen; else those with trouble first."""
+    return known if len(known) <= WORKERS_SHOWN else sorted(known, key=lambda member: member.trouble)
 
 
 def window_of(wanted: str, newest_first: Sequence[Rebalance], now_ms: int) -> str:
@@ -182,24 +226,20 @@ def _windows(name: str, chosen: str) -> tuple[Choice, ...]:
     )
 
 
-def _timeline(data: GroupData, members: Sequence[MemberLine], span_ms: int, now_ms: int) -> Timeline:
+def _timeline(data: GroupData, known: Sequence[KnownMember], span_ms: int, now_ms: int) -> Timeline:
     begin_ms = now_ms - span_ms
-    owned = {member.id: member.tasks for member in members}
+    owned = {member.label.id: member.owned.tasks for member in known}
     return Timeline(
         rebalances=data.rebalances.rebalances,
         lanes=lanes(owned, data.moves.moves, begin_ms),
-        workers={member.id: (member.name, member.colour) for member in members},
+        workers={member.label.id: (member.label.name, member.label.colour) for member in known},
         since_ms=data.moves.since_ms,
         begin_ms=begin_ms,
         now_ms=now_ms,
     )
 
 
-def _is_wanted(task: TaskView, wanted: str, state: str) -> bool:
-    return (not state or task.state == state) and wanted.lower() in task.task.lower()
-
-
-def _cell(name: str, task: TaskView, owner: MemberLine | None) -> Cell:
+def _cell(name: str, task: TaskView, owner: MemberLabel | None) -> Cell:
     where = f"at {owner.name}" if owner is not None else "nobody's"
     return Cell(
         task=task.task,
@@ -210,7 +250,7 @@ def _cell(name: str, task: TaskView, owner: MemberLine | None) -> Cell:
     )
 
 
-def _task_line(name: str, task: TaskView, owner: MemberLine | None) -> TaskLine:
+def _task_line(name: str, task: TaskView, owner: MemberLabel | None) -> TaskLine:
     return TaskLine(
         task=task.task,
         path=task_path(name, task.task),

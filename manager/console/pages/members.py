@@ -10,14 +10,12 @@ from urllib.parse import urlsplit
 import msgspec
 
 from manager.console.pages.links import member_api, worker_path
-from protocol.task_metrics import figure
+from protocol.states import TaskState
 from protocol.worker_metadata import WorkerMetadata, read_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
+    from manager.core.commands import OwnerCounts, TaskCounts
     from protocol.messages.groups import DescribedMember, DescribeGroupResponse
-    from protocol.messages.tasks import TaskView
 
 COLOURS: Final = 12
 """How many the style sheet has; with more workers they begin anew."""
@@ -27,11 +25,43 @@ SILENT_SHARE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class MemberLine:
-    """A worker. `name` is its client or instance id, `load` what its tasks measure, if they do.
+class MemberLabel:
+    """How a worker is called and coloured wherever it is named; `name` is its client or instance id."""
+
+    id: str
+    name: str
+    colour: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMember:
+    """A worker with its tasks, before it is put into words: of a thousand, few are shown.
 
     `silent` says that it has not been heard of for a good part of its session.
     """
+
+    told: DescribedMember
+    label: MemberLabel
+    is_leader: bool
+    owned: OwnerCounts
+    silent: bool
+    api: str
+
+    @property
+    def failed(self) -> int:
+        """How many of its tasks have."""
+        return self.owned.states.get(TaskState.FAILED.value, 0)
+
+    @property
+    def trouble(self) -> tuple[bool, bool, str]:
+        """What it is sorted by where those with trouble come first."""
+        return not self.silent, not self.failed, self.label.name
+
+
+@dataclass(frozen=True, slots=True)
+class MemberLine:
+    """A worker in one line of a table; `load` is what its tasks measure, if they do."""
 
     id: str
     name: str
@@ -56,65 +86,74 @@ class MemberLine:
     path: str
 
 
-def member_lines(
-    group: DescribeGroupResponse, tasks: Iterable[TaskView], now_ms: int
-) -> tuple[MemberLine, ...]:
-    """The members by name; each has the colour of its place in that order."""
-    owned: dict[str | None, list[TaskView]] = {}
-    for task in tasks:
-        owned.setdefault(task.owner, []).append(task)
+def member_labels(group: DescribeGroupResponse) -> dict[str, MemberLabel]:
+    """All members by id, in the order of their names; each has the colour of its place in that order."""
     ordered = sorted(group.members, key=lambda member: (_name(member), member.member_id))
     names = Counter(_name(member) for member in ordered)
-    return tuple(
-        _line(
-            group,
-            member,
-            owned.get(member.member_id, ()),
-            name=_told_apart(member, names),
-            colour=number % COLOURS,
-            now_ms=now_ms,
+    return {
+        member.member_id: MemberLabel(
+            member.member_id,
+            _told_apart(member, names),
+            number % COLOURS,
+            worker_path(group.group, member.member_id),
         )
         for number, member in enumerate(ordered)
-    )
+    }
 
 
-def _line(
-    group: DescribeGroupResponse,
-    member: DescribedMember,
-    tasks: Sequence[TaskView],
-    *,
-    name: str,
-    colour: int,
-    now_ms: int,
-) -> MemberLine:
+def known_members(group: DescribeGroupResponse, counts: TaskCounts, now_ms: int) -> list[KnownMember]:
+    """The members in the order of their names."""
+    told = {member.member_id: member for member in group.members}
+    return [
+        KnownMember(
+            told=told[label.id],
+            label=label,
+            is_leader=label.id == group.leader_id,
+            owned=counts.of(label.id),
+            silent=_is_silent(told[label.id], now_ms),
+            api=member_api(group.group, label.id),
+        )
+        for label in member_labels(group).values()
+    ]
+
+
+def _is_silent(member: DescribedMember, now_ms: int) -> bool:
+    return now_ms - member.last_heartbeat_ms > SILENT_SHARE * member.session_timeout_ms
+
+
+def member_line(known: KnownMember) -> MemberLine:
+    """A member as it is shown."""
+    member, label, owned = known.told, known.label, known.owned
     told = metadata_of(member)
-    states = Counter(task.state for task in tasks)
-    load = _load(tasks)
     return MemberLine(
-        id=member.member_id,
-        name=name,
+        id=label.id,
+        name=label.name,
         instance_id=member.instance_id,
         host=member.host,
-        colour=colour,
-        is_leader=member.member_id == group.leader_id,
+        colour=label.colour,
+        is_leader=known.is_leader,
         is_draining=member.draining,
-        tasks=len(tasks),
-        running=states["RUNNING"],
-        failed=states["FAILED"],
+        tasks=owned.tasks,
+        running=owned.states.get(TaskState.RUNNING.value, 0),
+        failed=known.failed,
         capacity=told.capacity,
         max_tasks=told.max_tasks,
-        load=load,
-        load_percent=None
-        if load is None or told.capacity <= 0
-        else round(min(100 * load / told.capacity, 999)),
+        load=None if owned.load is None else round(owned.load, 2),
+        load_percent=_percent(owned.load, told.capacity),
         labels=tuple(sorted(told.labels.items())),
         ui=_web_address(told.url),
         heard_at_ms=member.last_heartbeat_ms,
         session_ms=member.session_timeout_ms,
-        silent=now_ms - member.last_heartbeat_ms > SILENT_SHARE * member.session_timeout_ms,
-        api=member_api(group.group, member.member_id),
-        path=worker_path(group.group, member.member_id),
+        silent=known.silent,
+        api=known.api,
+        path=label.path,
     )
+
+
+def _percent(load: float | None, capacity: float) -> int | None:
+    if load is None or capacity <= 0:
+        return None
+    return round(min(100 * round(load, 2) / capacity, 999))
 
 
 def _name(member: DescribedMember) -> str:
@@ -134,11 +173,6 @@ def metadata_of(member: DescribedMember) -> WorkerMetadata:
         return read_metadata(member.metadata)
     except msgspec.ValidationError:
         return WorkerMetadata()
-
-
-def _load(tasks: Iterable[TaskView]) -> float | None:
-    measured = [load for task in tasks if (load := figure(task.metrics, "load")) is not None]
-    return round(sum(measured), 2) if measured else None
 
 
 def _web_address(url: str | None) -> str | None:

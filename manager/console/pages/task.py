@@ -13,12 +13,12 @@ from manager.console.pages.costs import CostsPanel, costs_panel
 from manager.console.pages.lag import LagPanel, lag_panel
 from manager.console.pages.left_out import LeftOutPanel, left_out_panel
 from manager.console.pages.links import edit_path, group_path, quarantine_path, task_api
-from manager.console.pages.members import MemberLine, member_lines
+from manager.console.pages.members import MemberLabel, member_labels
 from manager.console.pages.task_history import Entry, history_of
-from manager.core.commands import DescribeGroup, GetTask, GetTaskHistory, ListTasks
+from manager.core.commands import DescribeGroup, GetTask, GetTaskHistory
 from protocol.messages.groups import DescribeGroupResponse
 from protocol.messages.history import TaskHistoryResponse
-from protocol.messages.tasks import TaskListResponse, TaskResponse
+from protocol.messages.tasks import TaskResponse
 from protocol.states import Target
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class TaskPage:
     edit_path: str
     quarantine_path: str
     task: TaskResponse
-    owner: MemberLine | None
+    owner: MemberLabel | None
     headline: str | None
     trace: str | None
     figures: tuple[BatchFigure, ...]
@@ -97,7 +97,6 @@ class TaskData:
     task: TaskResponse
     history: TaskHistoryResponse
     group: DescribeGroupResponse
-    tasks: TaskListResponse
     events: tuple[Event, ...]
 
 
@@ -108,7 +107,6 @@ async def task(page_data: PageData, request: PageRequest) -> Page:
         await page_data.ask(group, GetTask(task=name), TaskResponse),
         await page_data.ask(group, GetTaskHistory(task=name), TaskHistoryResponse),
         await page_data.ask(group, DescribeGroup(), DescribeGroupResponse),
-        await page_data.ask(group, ListTasks(), TaskListResponse),
         (await page_data.events_like(lambda event: event.task == name, group=group))[0],
     )
     newest = await page_data.latest_events(limit=1)
@@ -119,7 +117,7 @@ async def task(page_data: PageData, request: PageRequest) -> Page:
 def task_page(data: TaskData, now_ms: int) -> TaskPage:
     """What the page shows of what the API says."""
     task, history, name = data.task, data.history, data.group.group
-    members = {line.id: line for line in member_lines(data.group, data.tasks.tasks, now_ms)}
+    members = member_labels(data.group)
     headline, _, trace = (task.cause or "").partition("\n")
     return TaskPage(
         now_ms=now_ms,
@@ -141,7 +139,7 @@ def task_page(data: TaskData, now_ms: int) -> TaskPage:
         since_ms=history.since_ms,
         definition=shown(task.definition),
         history=history_of(
-            data.history.history, data.events, {line.id: line.name for line in members.values()}
+            data.history.history, data.events, {label.id: label.name for label in members.values()}
         ),
         may_pause=task.target == Target.RUNNING.value,
         may_resume=task.target != Target.RUNNING.value,

@@ -10,12 +10,11 @@ from manager.console.formatting import duration, figure, size
 from manager.console.page import Page, PageRequest
 from manager.console.pages.costs import state_memory
 from manager.console.pages.links import group_path, task_path, worker_path
-from manager.console.pages.members import MemberLine, member_lines
+from manager.console.pages.members import MemberLine, known_members, member_line
 from manager.console.paging import ListPage, list_page
-from manager.core.commands import DescribeGroup, ListTasks
+from manager.core.commands import CountTasks, DescribeGroup, ListCosts, TaskCostList, TaskCounts
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.groups import DescribeGroupResponse
-from protocol.messages.tasks import TaskListResponse
 from protocol.task_metrics import figure as figure_of
 from protocol.task_metrics import figures
 
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from manager.console.page_data import PageData
+    from manager.core.commands import TaskCost
     from protocol.messages.heap import HeapRise
     from protocol.messages.resources import WorkerResources
-    from protocol.messages.tasks import TaskView
 
 TASKS_SHOWN: Final = 50
 
@@ -77,28 +76,32 @@ class WorkerPage:
 async def worker(page_data: PageData, request: PageRequest) -> Page:
     """The page at `/groups/{group}/workers/{member_id}`."""
     described = await page_data.ask(request.group, DescribeGroup(), DescribeGroupResponse)
-    tasks = await page_data.ask(request.group, ListTasks(), TaskListResponse)
-    view = worker_page(described, tasks.tasks, request, page_data.now_ms())
+    counts = await page_data.ask(request.group, CountTasks(), TaskCounts)
+    costs = await page_data.ask(request.group, ListCosts(owner=request.member), TaskCostList)
+    view = worker_page(described, counts, costs.tasks, request, page_data.now_ms())
     newest = await page_data.latest_events(limit=1)
     return Page("worker.html", view.member.name, "workers", view, newest[0].id if newest else 0)
 
 
 def worker_page(
-    group: DescribeGroupResponse, tasks: Sequence[TaskView], request: PageRequest, now_ms: int
+    group: DescribeGroupResponse,
+    counts: TaskCounts,
+    owned: Sequence[TaskCost],
+    request: PageRequest,
+    now_ms: int,
 ) -> WorkerPage:
-    """What the page shows of what the API says.
+    """What the page shows of what is known; `owned` are the worker's tasks.
 
     Raises:
         RefusedError: there is no such member.
     """
-    members = {line.id: line for line in member_lines(group, tasks, now_ms)}
-    member = members.get(request.member)
-    if member is None:
-        raise RefusedError(ErrorCode.UNKNOWN_MEMBER_ID, f"{group.group} has no such member")
-    owned = [task for task in tasks if task.owner == member.id]
-    described = next(each for each in group.members if each.member_id == member.id)
-    told = described.resources
     name = group.group
+    known = next(
+        (each for each in known_members(group, counts, now_ms) if each.label.id == request.member), None
+    )
+    if known is None:
+        raise RefusedError(ErrorCode.UNKNOWN_MEMBER_ID, f"{name} has no such member")
+    member, told, rise = member_line(known), known.told.resources, known.told.heap_rise
     return WorkerPage(
         now_ms=now_ms,
         group=name,
@@ -106,13 +109,11 @@ def worker_page(
         path=worker_path(name, member.id),
         member=member,
         resources=() if told is None else tuple(resources_of(told)),
-        rise=None if described.heap_rise is None else rise_of(described.heap_rise),
+        rise=None if rise is None else rise_of(rise),
         busy=ranked("busy", "Share of the time", _busy(owned, member.capacity), percent),
         memory=ranked("memory", "Memory of states", _memory(owned), size),
-        tasks=list_page(
-            [_line(name, task, member.capacity) for task in sorted(owned, key=_dearest_first)],
-            request.query.get("page"),
-            TASKS_SHOWN,
+        tasks=list_page(sorted(owned, key=_dearest_first), request.query.get("page"), TASKS_SHOWN).shown(
+            lambda task: _line(name, task, member.capacity)
         ),
     )
 
@@ -154,30 +155,30 @@ def percent(share: float) -> str:
     return f"{figure(round(100 * share, 1))} %"
 
 
-def _share(task: TaskView, capacity: float) -> float | None:
+def _share(task: TaskCost, capacity: float) -> float | None:
     """Of the time that its batches take; a load is that share of the worker's capacity."""
     load = figure_of(task.metrics, "load")
     return None if load is None or capacity <= 0 else load / capacity
 
 
-def _busy(tasks: Sequence[TaskView], capacity: float) -> Iterator[Bar]:
+def _busy(tasks: Sequence[TaskCost], capacity: float) -> Iterator[Bar]:
     for task in tasks:
         if share := _share(task, capacity):
             yield Bar(task.task, share)
 
 
-def _memory(tasks: Sequence[TaskView]) -> Iterator[Bar]:
+def _memory(tasks: Sequence[TaskCost]) -> Iterator[Bar]:
     for task in tasks:
         if taken := state_memory(task.metrics):
             yield Bar(task.task, taken)
 
 
-def _dearest_first(task: TaskView) -> tuple[float, float, str]:
+def _dearest_first(task: TaskCost) -> tuple[float, float, str]:
     load, memory = figure_of(task.metrics, "load"), state_memory(task.metrics)
     return -(load or 0.0), -(memory or 0.0), task.task
 
 
-def _line(group: str, task: TaskView, capacity: float) -> TaskCosts:
+def _line(group: str, task: TaskCost, capacity: float) -> TaskCosts:
     told, state = task.metrics, figures(task.metrics, "state")
     share, batch, lag = (
         _share(task, capacity),

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from manager.console.page import Page, PageRequest
 from manager.console.pages.links import group_path, with_query
-from manager.console.pages.members import MemberLine, member_lines
+from manager.console.pages.members import KnownMember, MemberLine, known_members, member_line
 from manager.console.paging import ListPage, list_page
-from manager.core.commands import DescribeGroup, ListTasks
+from manager.core.commands import CountTasks, DescribeGroup, TaskCounts
 from protocol.errors import RefusedError
 from protocol.messages.groups import DescribeGroupResponse
-from protocol.messages.tasks import TaskListResponse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,6 +20,24 @@ if TYPE_CHECKING:
     from manager.core.views.group_status import GroupStatus
 
 WORKERS_SHOWN: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class KnownWorker:
+    """A worker and the name of its group, before it is shown."""
+
+    group: str
+    member: KnownMember
+
+    @property
+    def trouble(self) -> tuple[bool, bool, str, str]:
+        """What it is sorted by: those with trouble first."""
+        silent, failed, name = self.member.trouble
+        return silent, failed, self.group, name
+
+    def has(self, part: str) -> bool:
+        """Whether its name, its group or its host does, `part` being in small letters."""
+        return part in f"{self.member.label.name} {self.group} {self.member.told.host}".lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,42 +75,38 @@ async def workers(page_data: PageData, request: PageRequest) -> Page:
     statuses = [status for status in known if status.workers]
     here = [status for status in statuses if page_data.is_here(status.group)]
     now_ms = page_data.now_ms()
-    lines = [line for each in here for line in await _lines(page_data, each.group, now_ms)]
+    known_here = [each for status in here for each in await _workers(page_data, status.group, now_ms)]
     newest = await page_data.latest_events(limit=1)
-    view = workers_page(lines, [status for status in statuses if status not in here], request, now_ms)
+    view = workers_page(known_here, [status for status in statuses if status not in here], request, now_ms)
     return Page("workers.html", "Workers", "workers", view, newest[0].id if newest else 0)
 
 
-async def _lines(page_data: PageData, group: str, now_ms: int) -> Sequence[WorkerLine]:
+async def _workers(page_data: PageData, group: str, now_ms: int) -> Sequence[KnownWorker]:
     """Those of one group; none if it has gone meanwhile."""
     try:
         described = await page_data.ask(group, DescribeGroup(), DescribeGroupResponse)
-        tasks = await page_data.ask(group, ListTasks(), TaskListResponse)
+        counts = await page_data.ask(group, CountTasks(), TaskCounts)
     except RefusedError:
         return ()
-    return [
-        WorkerLine(group, group_path(group), line) for line in member_lines(described, tasks.tasks, now_ms)
-    ]
+    return [KnownWorker(group, member) for member in known_members(described, counts, now_ms)]
 
 
 def workers_page(
-    lines: Sequence[WorkerLine], elsewhere: Iterable[GroupStatus], request: PageRequest, now_ms: int
+    known: Sequence[KnownWorker], elsewhere: Iterable[GroupStatus], request: PageRequest, now_ms: int
 ) -> WorkersPage:
     """What the page shows of the workers there are."""
     wanted = request.query.get("q", "").strip()
-    looked_for = wanted.lower()
-    named = [
-        line for line in lines if looked_for in f"{line.member.name} {line.group} {line.member.host}".lower()
-    ]
+    found = sorted(
+        (worker for worker in known if worker.has(wanted.lower())), key=lambda worker: worker.trouble
+    )
     return WorkersPage(
         now_ms=now_ms,
-        workers=list_page(sorted(named, key=_worst_first), request.query.get("page"), WORKERS_SHOWN),
+        workers=list_page(found, request.query.get("page"), WORKERS_SHOWN).shown(_line),
         wanted=wanted,
         elsewhere=tuple(Elsewhere(t.group, group_path(t.group), t.workers) for t in elsewhere),
         page_path=with_query("/workers", q=wanted),
     )
 
 
-def _worst_first(line: WorkerLine) -> tuple[bool, bool, str, str]:
-    member = line.member
-    return (not member.silent, not member.failed, line.group, member.name)
+def _line(worker: KnownWorker) -> WorkerLine:
+    return WorkerLine(worker.group, group_path(worker.group), member_line(worker.member))

@@ -140,7 +140,7 @@ def _report_one(turn: Turn, member: Member, entry: TaskReport) -> ErrorCode:
         progress.batch_id = max(entry.committed, -1 if progress.batch_id is None else progress.batch_id)
     row = registry.ownership[entry.task]
     if entry.metrics is not None:
-        progress.metrics = entry.metrics
+        registry.keep_metrics(entry.task, entry.metrics)
     progress.figures.record(turn.instant.wall, entry.batch_id, entry.metrics)
     aside.note(turn, entry, progress.aside)
     exceeded.note(turn, entry, progress)

@@ -73,6 +73,6 @@ def _begin_anew(turn: Turn, row: TaskRow, offsets: Offsets) -> tuple[int, TaskRe
     unsettled = ownership.unsettled or is_fenced(row.definition)
     turn.update(ownership, token=token, reset=stored, unsettled=unsettled)
     scheduling.rebalance_soon(turn)
-    registry.progress.pop(row.task, None)
+    registry.forget_progress(row.task)
     turn.note(f"task {row.task} was reset under token {token}")
     return token, stored

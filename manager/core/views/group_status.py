@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import partial
+from heapq import nsmallest
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -77,12 +77,16 @@ def status(
 
 def status_of(group: Group) -> GroupStatus:
     """A group in memory."""
-    states = {task: group.tasks.ownership_of(group.name, task).state for task in group.tasks.definitions}
+    tally = group.tasks.tally
     return status(
         summary(group),
-        Counter(state.value for state in states.values()),
+        tally.counts(),
         sum(member.row.draining for member in group.members.values()),
-        {task: state.value for task, state in states.items() if state in TROUBLED},
+        {
+            task: state.value
+            for state in TROUBLED
+            for task in nsmallest(TROUBLES_TOLD, tally.in_state(state.value))
+        },
         partial(_cause_of, group),
     )
 

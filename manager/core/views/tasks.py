@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,21 +15,22 @@ from protocol.messages.history import MovesResponse, TaskHistoryResponse
 from protocol.messages.tasks import TaskListResponse, TaskView
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from manager.core.commands import GetTask, GetTaskHistory, GetTaskStatus, ListMoves, ListTasks
     from manager.core.group import Group
     from manager.core.member import Parked
+    from manager.core.task_registry import TaskRegistry
     from manager.core.turn import Turn
 
 
 def list_tasks(turn: Turn, request: ListTasks, parked: Parked) -> None:
     """Answer with the tasks that are asked for, by name."""
-    group, registry = turn.group, turn.group.tasks
+    group = turn.group
     checks.known(group)
     found = [*islice(_wanted(group, request), request.limit and request.limit + 1)]
     page = found[: request.limit]
-    views = tuple(_listed(task_fields(turn, registry.definitions[name])) for name in page)
+    views = tuple(listed(turn, name) for name in page)
     turn.answer(
         parked,
         TaskListResponse(
@@ -44,21 +45,28 @@ def list_tasks(turn: Turn, request: ListTasks, parked: Parked) -> None:
 def _wanted(group: Group, request: ListTasks) -> Iterator[str]:
     """Names stay where they are as others come and go: nothing that stays is told twice, or never."""
     registry = group.tasks
-    begin = 0 if request.after is None else bisect_right(registry.names, request.after)
-    part = (request.name_has or "").lower()
-    for name in islice(registry.names, begin, None):
-        row = registry.ownership_of(group.name, name)
-        if (
-            (request.state is None or row.state.value == request.state)
-            and (request.owner is None or row.owner == request.owner)
-            and (request.target is None or registry.definitions[name].target.value == request.target)
-            and part in name.lower()
+    names = _in_order(registry, request)
+    begin = 0 if request.after is None else bisect_right(names, request.after)
+    in_state = None if request.state is None else registry.tally.in_state(request.state)
+    for name in islice(names, begin, None):
+        if (in_state is None or name in in_state) and (
+            request.target is None or registry.definitions[name].target.value == request.target
         ):
             yield name
 
 
-def _listed(fields: dict[str, Any]) -> TaskView:
+def _in_order(registry: TaskRegistry, request: ListTasks) -> Sequence[str]:
+    """The names among which to look: there are fewer of one owner, and mostly of one state."""
+    if request.owner is not None:
+        return sorted(registry.owned_by(request.owner))
+    if request.state is not None and registry.tally.is_few(request.state, len(registry.names)):
+        return sorted(registry.tally.in_state(request.state))
+    return registry.names
+
+
+def listed(turn: Turn, task: str) -> TaskView:
     """In a list a lag has its sums only: a task may have hundreds of partitions."""
+    fields = task_fields(turn, turn.group.tasks.definitions[task])
     lag = fields["lag"]
     return TaskView(**fields | {"lag": lag and msgspec.structs.replace(lag, partitions=())})
 

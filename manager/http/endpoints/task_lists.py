@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from definition.reading import MOST_PROBLEMS
 from manager.core.commands import ListTasks, NewDefinition, PutTask, PutTasks
@@ -11,6 +15,7 @@ from manager.core.tasks.task_lists import refused_list
 from manager.http.definition_bodies import read_definitions
 from manager.http.endpoint import OK, Endpoint
 from manager.http.front.replying import reply
+from manager.http.task_stream import AT_ONCE, stream_tasks
 from protocol.errors import ErrorCode, RefusedError
 from protocol.etags import ALWAYS, Conditions
 from protocol.messages.tasks import (
@@ -76,7 +81,7 @@ class TaskListHandlers:
             ),
         ]
 
-    async def show(self, call: Call[None, TaskListQuery]) -> Outcome | web.Response:
+    async def show(self, call: Call[None, TaskListQuery]) -> Outcome | web.StreamResponse:
         """All tasks of a group with their status, or those that are asked for; the tag is of all of them."""
         asked = call.asked
         command = ListTasks(
@@ -84,12 +89,19 @@ class TaskListHandlers:
             target=asked.target.upper() if asked.target else None,
             owner=asked.owner or None,
             after=asked.after,
-            limit=asked.limit,
+            limit=asked.limit or AT_ONCE,
         )
         outcome = await self._runtime.ask(call.group, command)
         if not isinstance(outcome, TaskListResponse) or outcome.etag is None:
             return outcome
-        return reply(outcome, OK, {"ETag": outcome.etag, **UNSTORED})
+        headers = {"ETag": outcome.etag, **UNSTORED}
+        if asked.limit is not None or outcome.next is None:
+            return reply(outcome, OK, headers)
+        return await stream_tasks(call.request, outcome, headers, partial(self._after, call.group, command))
+
+    async def _after(self, group: str, command: ListTasks, after: str) -> Outcome:
+        await asyncio.sleep(0)  # heartbeats come in between
+        return await self._runtime.ask(group, msgspec.structs.replace(command, after=after))
 
     async def put(self, call: Call[PutTasksRequest, Conditions]) -> Outcome | web.Response:
         """Several tasks in one transaction."""

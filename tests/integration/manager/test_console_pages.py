@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -36,6 +38,19 @@ class Site:
         body: dict[str, Any] = {"task": task, "definition": definition}
         async with self._session.post(f"{self._base}/v1/groups/{group}/tasks", json=body) as answer:
             assert answer.status == 201
+
+    async def join(self, group: str, client: str) -> None:
+        body = {
+            "member_id": "",
+            "client_id": client,
+            "session_timeout_ms": 60_000,
+            "rebalance_timeout_ms": 60_000,
+            "protocol_type": "sparkherd",
+            "protocols": [{"name": "range", "metadata": {}}],
+            "require_member_id": False,
+        }
+        async with self._session.post(f"{self._base}/v1/groups/{group}/join", json=body) as answer:
+            assert answer.status == 200
 
 
 @pytest.fixture
@@ -130,6 +145,38 @@ async def test_events_are_looked_for_and_paged(site: Site) -> None:
     assert html.count('<tr id="event-') == 10
     _, html = await site.get("/events?before=no&type=none")
     assert "Nothing" in html
+
+
+async def test_a_group_without_room_for_all_leads_on_by_links(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bar a worker in place of the map; each list has pages, and keeps the other's and the filter."""
+    for name, most in (("MOST_CELLS", 4), ("TASKS_SHOWN", 2), ("WORKERS_SHOWN", 1)):
+        monkeypatch.setattr(f"manager.console.pages.group.{name}", most)
+    for number in range(5):
+        await site.create("g", f"t{number}")
+    assert "No tasks yet" not in (await site.get("/groups/g"))[1]
+    joins = [asyncio.create_task(site.join("g", name)) for name in ("anna", "berta")]
+    while "<dt>Workers</dt><dd>2</dd>" not in (html := (await site.get("/groups/g"))[1]):
+        pass
+    assert ('class="map' in html, html.count('class="share"')) == (False, 1)
+    assert [row in html for row in ('id="task-t1"', 'id="task-t2"')] == [True, False]
+    assert links(html) == ["/groups/g?workers=2#map", "/groups/g?page=2#tasks"]
+    _, html = await site.get("/groups/g?q=T&workers=2&page=2")
+    assert [row in html for row in ('id="task-t1"', 'id="task-t2"')] == [False, True]
+    assert '<input type="hidden" name="workers" value="2">' in html
+    assert links(html) == [
+        "/groups/g?q=T&page=2&workers=1#map",
+        "/groups/g?q=T&workers=2&page=1#tasks",
+        "/groups/g?q=T&workers=2&page=3#tasks",
+    ]
+    for join in joins:
+        join.cancel()
+
+
+def links(html: str) -> list[str]:
+    """Where the pagers lead."""
+    return [href.replace("&amp;", "&") for href in re.findall(r'<a href="([^"]*)" rel="(?:prev|next)"', html)]
 
 
 async def test_a_definition_shows_no_secret(site: Site) -> None:

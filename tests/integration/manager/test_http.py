@@ -5,11 +5,13 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import msgspec
 import pytest
 from yarl import URL
 
 from manager.runtime.coordinator_runtime import CoordinatorRuntime
+from protocol.errors import ErrorCode, Failure
 from tests.integration.manager.clients import MAX_BYTES, serving
 
 if TYPE_CHECKING:
@@ -325,6 +327,33 @@ async def test_a_task_is_changed_only_as_it_was_seen(call: Client) -> None:
         assert (wrong.status, (await wrong.json())["error"]) == (400, "INVALID_REQUEST")
     async with call.session.delete(task, headers={"If-Match": now}) as gone:
         assert gone.status == 200
+
+
+async def test_a_long_list_is_read_bit_by_bit(call: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the same document under the same tag; one that cannot be read to its end is cut off."""
+    names = [f"t{number}" for number in range(5)]
+    for name in names:
+        await call("PUT", f"/v1/groups/g/tasks/{name}", {"definition": DEFINITION})
+    url = f"{call.base}/v1/groups/g/tasks"
+    async with call.session.get(url) as at_once:
+        expected, tag = await at_once.json(), at_once.headers["ETag"]
+    monkeypatch.setattr("manager.http.endpoints.task_lists.AT_ONCE", 2)
+    async with call.session.get(url) as streamed:
+        assert (streamed.headers["ETag"], streamed.content_type) == (tag, "application/json")
+        assert streamed.headers["Transfer-Encoding"] == "chunked"
+        assert await streamed.json() == expected
+    async with call.session.get(url, params={"target": "running"}) as filtered:
+        assert [task["task"] for task in (await filtered.json())["tasks"]] == names
+    async with call.session.head(url) as head:
+        assert (head.status, head.headers["ETag"], await head.read()) == (200, tag, b"")
+
+    async def gone(*_: object) -> Failure:
+        return Failure(ErrorCode.GROUP_ID_NOT_FOUND, "there is no group g")
+
+    monkeypatch.setattr("manager.http.endpoints.task_lists.TaskListHandlers._after", gone)
+    with pytest.raises(aiohttp.ClientPayloadError):
+        async with call.session.get(url) as cut:
+            await cut.read()
 
 
 async def test_lists_come_in_pages_and_by_filters(call: Client) -> None:

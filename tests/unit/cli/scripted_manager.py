@@ -29,7 +29,7 @@ class ScriptedManager:
     """What has to happen before it answers."""
 
     def on(self, method: str, path: str, body: Any, status: int = 200) -> None:
-        """Answer this request with that."""
+        """Answer this request with that, whatever its query is unless `path` has one."""
         self.answers[method, path] = status, body
 
     def asked(self, method: str) -> list[tuple[str, Any]]:
@@ -40,7 +40,8 @@ class ScriptedManager:
         """What goes back; text is sent as it is."""
         self.requests.append((method, path, json.loads(body) if body else None))
         not_found = 404, {"error": "NOT_FOUND", "message": f"no {path}", "retriable": False}
-        status, document = self.answers.get((method, path), not_found)
+        known = self.answers.get((method, path.partition("?")[0]), not_found)
+        status, document = self.answers.get((method, path), known)
         return status, document.encode() if isinstance(document, str) else json.dumps(document).encode()
 
 

@@ -223,6 +223,21 @@ def test_json_is_what_the_manager_said(sparkherd: Callable[..., Run], herd: Scri
     assert json.loads(status.out) == [herd.answers["GET", "/v1/groups/herd/tasks/late/status"][1]]
 
 
+def test_a_long_list_is_asked_for_in_pages(sparkherd: Callable[..., Run], manager: ScriptedManager) -> None:
+    """The table goes through all of them; as JSON they are the one document that the API would answer."""
+    path = "/v1/groups/herd/tasks"
+    first = {"error": "NONE", "tasks": [task("a"), task("b")], "tasks_revision": 4, "next": "b", "etag": "x"}
+    second = {"error": "NONE", "tasks": [], "tasks_revision": 5, "next": "b&b", "etag": "y"}
+    last = {"error": "NONE", "tasks": [task("c")], "tasks_revision": 6, "next": None, "etag": "z"}
+    manager.on("GET", f"{path}?limit=1000", first)
+    manager.on("GET", f"{path}?limit=1000&after=b", second)
+    manager.on("GET", f"{path}?limit=1000&after=b%26b", last)
+    out = sparkherd("tasks", "list", "--group", "herd", "--manager", manager.url).out
+    assert [line.split()[0] for line in out.splitlines()] == ["TASK", "a", "b", "c"]
+    done = sparkherd("tasks", "list", "--json", "--group", "herd", "--manager", manager.url)
+    assert json.loads(done.out) == first | {"tasks": [task("a"), task("b"), task("c")], "next": None}
+
+
 def test_managers_list(sparkherd: Callable[..., Run], manager: ScriptedManager) -> None:
     """Who lives, with how many slots, and for how long; as JSON what the manager said, every slot."""
     document = {

@@ -6,9 +6,13 @@ from typing import Any
 
 import msgspec
 
+from manager.console.pages.members import MemberLine, known_members, member_line
+from manager.core.commands import OwnerCounts, TaskCounts
+from manager.core.task_tally import Standing, TaskTally
 from protocol.messages.base import encode_opaque
 from protocol.messages.groups import DescribedMember, DescribeGroupResponse
 from protocol.messages.tasks import TaskView
+from protocol.task_metrics import figure
 
 NOW = 1_772_377_445_000
 DEFINITION = msgspec.Raw(b'{"source":{"format":"rate"},"sink":{"format":"noop"}}')
@@ -55,3 +59,19 @@ def task(name: str, state: str = "RUNNING", owner: str | None = None, **fields: 
         "definition_version": 1,
     }
     return TaskView(task=name, state=state, owner=owner, **(told | fields))
+
+
+def counts(*tasks: TaskView) -> TaskCounts:
+    """What the group says of so many tasks in sum."""
+    tally = TaskTally()
+    for each in tasks:
+        tally.add(each.task, Standing(each.owner, each.state, figure(each.metrics, "load")))
+    owners = {
+        owner: OwnerCounts(dict(told.states), told.load) for owner, told in tally.by_owner.items() if owner
+    }
+    return TaskCounts(states=tally.counts(), owners=owners)
+
+
+def lines(of: DescribeGroupResponse, *tasks: TaskView) -> list[MemberLine]:
+    """The members as a table shows them."""
+    return [member_line(known) for known in known_members(of, counts(*tasks), NOW)]

@@ -179,3 +179,9 @@ def test_a_bar_shows_even_one_of_a_thousand() -> None:
     assert widths[0] >= 3
     assert sum(widths) == pytest.approx(119, abs=0.2)
     assert [each.get("class") for each in parsed(divided({}))] == ["nothing"]
+
+
+def test_a_bar_of_several_is_as_long_as_its_share() -> None:
+    """Of the longest; one with hardly anything is to be seen all the same."""
+    half, least = (parsed(divided({"RUNNING": count}, of=100)) for count in (50, 1))
+    assert [each.get("width") for each in (*half, *least)] == ["60", "3"]

@@ -11,15 +11,15 @@ from manager.console.definitions import shown
 from manager.console.page import PageRequest
 from manager.console.pages.add_task import add_task_page
 from manager.console.pages.events import filter_of
-from manager.console.pages.members import member_lines
+from manager.console.pages.members import known_members
 from manager.console.pages.task import TaskData, TaskPage, batch_time, figures_of, task_page
-from manager.console.pages.workers import WorkerLine, workers_page
+from manager.console.pages.workers import KnownWorker, workers_page
 from manager.core.views.group_status import GroupStatus
 from protocol.messages.base import encode_opaque
 from protocol.messages.events import Event
 from protocol.messages.history import FiguresPoint, TaskHistoryLine, TaskHistoryResponse
-from protocol.messages.tasks import TaskListResponse, TaskResponse
-from tests.unit.manager.console.answers import NOW, group, member, task
+from protocol.messages.tasks import TaskResponse
+from tests.unit.manager.console.answers import NOW, counts, group, member, task
 
 ANNA = "anna-1"
 
@@ -44,8 +44,7 @@ def view(
     remembered = TaskHistoryResponse(
         task="t", since_ms=None, interval_ms=10_000, points=points, history=history
     )
-    listed = TaskListResponse(tasks=(task("t", **fields),), tasks_revision=1)
-    return task_page(TaskData(found, remembered, group(member(ANNA)), listed, events), NOW)
+    return task_page(TaskData(found, remembered, group(member(ANNA)), events), NOW)
 
 
 def test_the_history_is_what_is_remembered_and_what_was_logged() -> None:
@@ -154,9 +153,9 @@ def test_what_the_form_begins_with_is_fine() -> None:
 def test_workers_with_trouble_come_first() -> None:
     """Silent ones, then those with failed tasks; by a part of name, group or host they can be looked for."""
     quiet = member("zoe-1", last_heartbeat_ms=NOW - 9000)
-    tasks = [task("t", "FAILED", owner="berta-1")]
-    lines = member_lines(group(member(ANNA), member("berta-1"), quiet), tasks, NOW)
-    listed = [WorkerLine("flights", "/groups/flights", line) for line in lines]
+    failed = counts(task("t", "FAILED", owner="berta-1"))
+    known = known_members(group(member(ANNA), member("berta-1"), quiet), failed, NOW)
+    listed = [KnownWorker("flights", each) for each in known]
     other = GroupStatus(
         group="far", state="Stable", generation_id=1, workers=3, draining=0, tasks={}, troubles=()
     )

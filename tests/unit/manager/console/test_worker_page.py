@@ -11,11 +11,12 @@ from manager.console.charts.ranked import SHOWN, Bar, ranked
 from manager.console.formatting import size
 from manager.console.page import PageRequest
 from manager.console.pages.worker import WorkerPage, resources_of, rise_of, worker_page
+from manager.core.commands import TaskCost
 from protocol.errors import RefusedError
 from protocol.messages.base import MAX_INT
 from protocol.messages.heap import HeapRise
 from protocol.messages.resources import WorkerResources
-from tests.unit.manager.console.answers import NOW, group, member, task
+from tests.unit.manager.console.answers import NOW, counts, group, member, task
 
 if TYPE_CHECKING:
     from protocol.messages.tasks import TaskView
@@ -25,15 +26,21 @@ ANNA, BERTA = "anna-1", "berta-2"
 
 def view(*tasks: TaskView, takes: WorkerResources | None = None, who: str = ANNA, **query: str) -> WorkerPage:
     known = group(member(ANNA, metadata={"capacity": 2.0}, resources=takes), member(BERTA))
-    return worker_page(known, tasks, PageRequest("flights", "", query, member=who), NOW)
+    request = PageRequest("flights", "", query, member=who)
+    return worker_page(known, counts(*tasks), [cost(each) for each in tasks], request, NOW)
 
 
-def costing(name: str, load: float | None, memory: int | None, owner: str = ANNA, **more: Any) -> TaskView:
+def cost(of: TaskView) -> TaskCost:
+    """What the core tells of a task of this worker."""
+    return TaskCost(of.task, of.state, of.metrics)
+
+
+def costing(name: str, load: float | None, memory: int | None, **more: Any) -> TaskView:
     """A task that measures so much."""
     metrics = {**more, **({} if load is None else {"load": load})}
     if memory is not None:
         metrics["state"] = {"rows": 12, "memory_bytes": memory}
-    return task(name, owner=owner, metrics=metrics)
+    return task(name, owner=ANNA, metrics=metrics)
 
 
 def test_the_dearest_task_is_the_first() -> None:
@@ -45,7 +52,6 @@ def test_the_dearest_task_is_the_first() -> None:
             "fat", 0.1, 64_336_000, batch_ms=1500, watermark_lag_ms=5_400_000, late_rows=3, spilled_bytes=0
         ),
         costing("new", None, None),
-        costing("other", 2.0, 10**9, owner=BERTA),
     )
     assert [(line.task, line.busy, line.state_memory) for line in shown.tasks.items] == [
         ("busy", "50 %", None),

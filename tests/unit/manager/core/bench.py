@@ -31,7 +31,7 @@ from protocol.messages.membership import (
 from protocol.messages.ownership import ClaimRequest, ReleaseRequest, ReportRequest, TaskReport
 from protocol.states import Target, TaskState
 from protocol.worker_metadata import PROTOCOL_TYPE
-from tests.fakes.rows import durable
+from tests.fakes.rows import durable, tally_of
 
 WALL = -1_700_000_000_000
 """Long before 1970: tokens count from 1, whatever time goes by; for another clock there is `Bench.wall`."""
@@ -167,6 +167,8 @@ class Bench:
         for row in self._rows():
             again.apply(row)
         assert durable(again) == durable(live or Group(self.name, self.settings))
+        if live is not None:
+            assert live.tasks.tally == tally_of(live), "the tally is not what is counted"
 
     def join(
         self,
