@@ -8,6 +8,7 @@ once, and the others stay where they run until it asks for more.
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.eligibility import Eligibility
@@ -17,6 +18,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from assignors.base import Assignment, Member, Task
+
+
+class Terms(NamedTuple):
+    """All that a decision goes by but what changes while it is carried out: who owns what, and loads.
+
+    While they stay the same, the rest of a decision is carried out as it was made.
+    """
+
+    assignor: str
+    members: Mapping[str, Member]
+    tasks: Mapping[str, Task]
+
+    @classmethod
+    def of(cls, assignor: str, members: Iterable[Member], tasks: Iterable[Task]) -> Terms:
+        """Those that the assignor of this name has decided by."""
+        return cls(
+            assignor,
+            {each.member_id: replace(each, owned=frozenset()) for each in members},
+            {each.name: replace(each, load=None, token=0) for each in tasks},
+        )
 
 
 class Paced(NamedTuple):

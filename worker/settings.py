@@ -96,9 +96,9 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
         Meta(
             ge=0,
             description="How many running tasks may move to a worker at the same time, when this one leads"
-            " the group; the others run on meanwhile where they are; 0: any number.",
+            " the group; the others run on meanwhile where they are; 0: all at once.",
         ),
-    ] = 2
+    ] = 0
     session_timeout_ms: Annotated[
         int,
         Meta(ge=1, description="Silence after which the worker counts as lost and stops its queries, in ms."),

@@ -1,7 +1,4 @@
-"""A real worker whose engine runs nothing: it prints when it is about to join and when each task starts.
-
-Its tasks move all at once: where starts take no time, the pace of moves would be all there is to measure.
-"""
+"""A real worker whose engine runs nothing: it prints when it is about to join and when each task starts."""
 
 from __future__ import annotations
 
@@ -143,5 +140,5 @@ if __name__ == "__main__":
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
-    settings = WorkerSettings(manager=(sys.argv[1],), group="bench", client_id=sys.argv[2], move_at_once=0)
+    settings = WorkerSettings(manager=(sys.argv[1],), group="bench", client_id=sys.argv[2])
     sys.exit(asyncio.run(run(settings, make, lambda _: None)))

@@ -15,7 +15,7 @@ from assignors.checked import make_valid
 from assignors.exclusive import give_own
 from assignors.isolation import Isolation, isolate
 from assignors.limits import within_limits
-from assignors.pace import Paced, paced
+from assignors.pace import Paced, Terms, paced
 from assignors.registry import AssignorError, load_assignor
 from protocol.connectors import NOTHING
 from protocol.errors import StartupError
@@ -79,6 +79,7 @@ class Leader:
         clock: Clock | None = None,
     ) -> None:
         self._move_at_once = move_at_once
+        self._unfinished: tuple[Terms, Assignment] | None = None
         limit_s = min(LIMIT_S, session_timeout_ms / 2000)
         self._calls = AssignorCalls(assignors, clock or SystemClock(), limit_s)
         self._last_good: Assignment = {}
@@ -96,8 +97,11 @@ class Leader:
         suspects = _suspects(joined)
         isolation = _isolation(members, tasks, suspects)
         name = joined.protocol_name or ""
-        dealt = await self._decide(name, isolation.members, isolation.tasks, faults)
+        dealt = self._under_way(name, isolation, faults)
+        if dealt is None:
+            dealt = await self._decide(name, isolation.members, isolation.tasks, faults)
         now = _paced(dealt, isolation, self._move_at_once if _ask_for_more(metadata) else 0)
+        self._unfinished = (_terms(name, isolation), dealt) if now.awaiting and faults is None else None
         self._last_good = isolation.complete(now.assignment)
         left_out = {joined.member_id: why_left_out(self._last_good, members, tasks, suspects)}
         return tuple(
@@ -109,6 +113,16 @@ class Leader:
             )
             for member in joined.members
         )
+
+    def _under_way(self, name: str, isolation: Isolation, faults: str | None) -> Assignment | None:
+        """The decision of which a part was put off, if it may be carried out as it was made.
+
+        An assignor that decides otherwise each time, which none should, would have tasks move without end.
+        """
+        if self._unfinished is None or faults is not None:
+            return None
+        terms, dealt = self._unfinished
+        return dealt if terms == _terms(name, isolation) else None
 
     async def _decide(
         self, name: str, members: Sequence[Member], tasks: Sequence[Task], faults: str | None
@@ -134,6 +148,10 @@ def _isolation(members: Sequence[Member], tasks: Sequence[Task], suspects: froze
     except Exception:
         log.exception("bug: no worker is reserved for suspected and exclusive tasks", cause_id=new_cause_id())
         return Isolation(members, [task for task in tasks if not task.exclusive], {})
+
+
+def _terms(name: str, isolation: Isolation) -> Terms:
+    return Terms.of(name, isolation.members, isolation.tasks)
 
 
 def _paced(dealt: Assignment, isolation: Isolation, at_once: int) -> Paced:

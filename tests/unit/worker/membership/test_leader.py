@@ -125,8 +125,51 @@ async def test_a_member_is_given_a_few_at_once_and_told_of_more() -> None:
         "w1": {"tasks": ["d", "b"]},
         "w2": {"tasks": ["a", "c"], "more": True},
     }
+
+
+def counting(*answers: Assignment) -> tuple[Leader, list[Assignment]]:
+    """A leader that moves one task at once, and the answers that its assignor has not given yet."""
+    left = list(answers)
+    return Leader([Scripted(lambda: left.pop(0))], session_timeout_ms=10_000, move_at_once=1), left
+
+
+async def test_the_rest_moves_as_it_was_decided() -> None:
+    """Whatever the assignor would say now; when it has moved, that is asked again."""
+    wanted = {"w1": ["d"], "w2": ["a", "b", "c"]}
+    lead, left = counting(wanted, {"w1": ["a", "b", "c", "d"]})
     await lead.assign(pacing(joined()))
-    assert assignor.current == {"w1": ("d", "b"), "w2": ("a", "c")}
+    half = {"w1": {"b": 1, "d": 2}, "w2": {"c": 1, "a": 2}}
+    assert read(await lead.assign(pacing(joined(half)))) == wanted
+    assert len(left) == 1
+    await lead.assign(pacing(joined({"w1": {"d": 2}, "w2": {"c": 1, "a": 2, "b": 3}})))
+    assert left == []
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        joined(tasks="abcde"),
+        joined({**OWNED, "w3": {}}),
+        joined(limits={"w1": 3}),
+    ],
+    ids=["a task came", "a member came", "a limit"],
+)
+async def test_a_group_that_has_changed_is_decided_about_anew(changed: JoinResponse) -> None:
+    """The rest of what was decided may not be right any more."""
+    lead, left = counting({"w1": ["d"], "w2": ["a", "b", "c"]}, {"w1": ["a", "b", "d"], "w2": ["c"]})
+    await lead.assign(pacing(joined()))
+    await lead.assign(pacing(changed))
+    assert left == []
+
+
+async def test_what_the_manager_found_wrong_is_not_gone_on_with() -> None:
+    """The last assignment stands in, made valid, as for any fault; the assignor is asked next time."""
+    lead, left = counting({"w1": ["d"], "w2": ["a", "b", "c"]}, {"w1": ["a", "b", "d"], "w2": ["c"]})
+    await lead.assign(pacing(joined()))
+    assert read(await lead.assign(pacing(joined()), "no"))["w2"] == ["c"]
+    assert len(left) == 1
+    await lead.assign(pacing(joined()))
+    assert left == []
 
 
 async def test_all_move_at_once_where_a_member_does_not_ask_for_more() -> None:
