@@ -206,7 +206,8 @@ class Worker(Host):
 
     def engine_died(self, death: EngineDeath) -> None:
         """Leave at once."""
-        farewell = Quit(Reason.ENGINE_DIED, f"the engine died: {death.how}", death.end)
+        why = f"the engine died: {death.how}"
+        farewell = Quit(Reason.ENGINE_DIED, why, death.end, out_of_memory=death.out_of_memory)
         self._post(StopAsked(farewell, in_order=False))
 
     async def tell_resources(self, seen: WorkerResources) -> None:

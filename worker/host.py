@@ -173,6 +173,7 @@ class Host(ABC):
             await self.engine.open()
         except QueryError as error:
             raise StartupError(str(error)) from None
+        gc.collect()  # of the cycles that the start has left, some hold objects of the JVM's
         gc.freeze()  # what was imported stays: looking through it again and again stops everything for 25 ms
         self._background.spawn(self._watch_engine())
         self._resource_watch = ResourceWatch(

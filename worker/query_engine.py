@@ -154,6 +154,7 @@ class EngineDeath:
 
     how: str
     end: EngineEnd
+    out_of_memory: bool = False
 
 
 @dataclass(frozen=True, slots=True)

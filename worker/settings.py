@@ -136,8 +136,10 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
         int,
         Meta(
             ge=0,
+            le=MAX_INT,
             description="How long a small query may run on Spark before the worker joins, in ms: tasks that"
-            " move there stand still for less time; 0: none. There is none with --isolate or --spark-remote.",
+            " move there stand still for less time; 0: none. There is none with --isolate or --spark-remote,"
+            " nor with --instance-id, as a static member's tasks wait for its return.",
         ),
     ] = 60_000
     checkpoint_root: Annotated[
@@ -289,10 +291,11 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     def warm_up_s(self) -> float:
         """Seconds that warming the Spark of the worker may take, 0 where no query of a task will run on it.
 
-        With `isolate` each has a JVM of its own; a Spark Connect server is not the worker's to warm.
+        With `isolate` each has a JVM of its own; a Spark Connect server is not the worker's to warm. Nor is
+        there time for it where the tasks of a static member wait for it, within its session.
         """
         has_own = not self.isolate and self.spark_remote is None
-        return self.warm_up_timeout_ms / 1000 if has_own else 0.0
+        return self.warm_up_timeout_ms / 1000 if has_own and self.instance_id is None else 0.0
 
     @property
     def wait_ms(self) -> int:

@@ -182,8 +182,9 @@ class EngineEnd(StrEnum):
 class Leaver(msgspec.Struct, frozen=True):
     """One entry of a leave: a member, or with `member_id` empty a static member by its instance id.
 
-    `engine` is there only if it leaves because its engine has ended, and says how. Who leaves runs nothing
-    any more; `stopped` false says that a query of it may still be at work.
+    `engine` is there only if it leaves because its engine has ended, and says how; `out_of_memory` that it
+    seems to have ended for want of heap. Who leaves runs nothing any more; `stopped` false says that a query
+    of it may still be at work.
     """
 
     member_id: str
@@ -191,6 +192,7 @@ class Leaver(msgspec.Struct, frozen=True):
     reason: Text | None = None
     engine: EngineEnd | None = None
     stopped: bool = True
+    out_of_memory: bool = False
 
 
 class LeaveRequest(Request, frozen=True, kw_only=True):

@@ -55,7 +55,7 @@ class Timeouts:
     parked_s: float
     margin_s: float
     batch_s: float
-    """Of a release or a report; what is answered a session later confirms nothing any more."""
+    """Of what is answered at once; what is answered a session later confirms nothing any more."""
 
     @classmethod
     def of(cls, *, session_timeout_ms: int, rebalance_timeout_ms: int) -> Timeouts:

@@ -129,11 +129,15 @@ class Reason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Quit:
-    """The membership is over; `message` is one line for a person, `engine` says how a dead engine ended."""
+    """The membership is over; `message` is one line for a person, `engine` says how a dead engine ended.
+
+    `out_of_memory` says that it seems to have ended for want of heap.
+    """
 
     reason: Reason
     message: str
     engine: EngineEnd | None = None
+    out_of_memory: bool = False
 
 
 Effect = Send | Wait | Assign | Revoke | Drain | Adopt | Refresh | Errand | Lose | Quit

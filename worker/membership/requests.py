@@ -91,7 +91,13 @@ def heartbeat_request(terms: Terms, identity: Identity, tasks_revision: int, tol
 
 def leave_request(identity: Identity, farewell: Quit, *, stopped: bool) -> LeaveRequest:
     """The leave of a dynamic member; `stopped` says whether no query of it runs any more."""
-    leaver = Leaver(identity.member_id, reason=farewell.message, engine=farewell.engine, stopped=stopped)
+    leaver = Leaver(
+        identity.member_id,
+        reason=farewell.message,
+        engine=farewell.engine,
+        stopped=stopped,
+        out_of_memory=farewell.out_of_memory,
+    )
     return LeaveRequest(members=(leaver,))
 
 

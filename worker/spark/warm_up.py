@@ -31,6 +31,8 @@ TOKENS: Final = (1, 2)
 """It is started a second time as a task that moves is: from a checkpoint, and over a fence of before."""
 STOP_S: Final = 5.0
 """How long the end of a query may take for which there is no more time."""
+_left_behind: Final[set[asyncio.Future[None]]] = set()
+"""What nobody waits for: the event loop keeps no task that nobody refers to."""
 COPIED: Final = "SELECT value AS digit, 1 AS n FROM source"
 COUNTED: Final = "SELECT value % 10 AS digit, COUNT(*) AS n FROM source GROUP BY value % 10"
 
@@ -40,23 +42,42 @@ async def warm_up(
 ) -> None:
     """Run it twice, within `settings.warm_up_s` seconds; whatever comes of it, the worker goes on.
 
+    What has begun then, and cannot be ended within `STOP_S` seconds, is left to itself.
+
     Args:
         start: starts a query with other settings than the engine's own.
         settings: the engine's.
     """
     began = time.monotonic()
-    try:
-        with TemporaryDirectory(prefix="sparkherd-warm-up-", ignore_cleanup_errors=True) as folder:
-            own = msgspec.structs.replace(settings, checkpoint_root=f"file:{folder}/checkpoints")
-            async with asyncio.timeout(settings.warm_up_s):
-                for token in TOKENS:
-                    await _end_of(await start(_spec(folder, token, settings), own))
-    except TimeoutError:
+    running = asyncio.ensure_future(_run_twice(start, settings))
+    await asyncio.wait({running}, timeout=settings.warm_up_s)
+    if not running.done():
         log.warning("spark is not warm yet, the first queries are slower", after_s=settings.warm_up_s)
-    except Exception as error:  # noqa: BLE001 - what is wrong with Spark is told by the tasks that need it
-        log.warning("spark could not be warmed, the first queries are slower", why=str(error))
+        _left_behind.add(running)
+        running.add_done_callback(_let_go)
+        running.cancel()
+        await asyncio.wait({running}, timeout=STOP_S)
+    elif (error := running.exception()) is not None:  # what is wrong is told by the tasks that need Spark
+        why = str(error).partition("\n")[0]
+        log.warning("spark could not be warmed, the first queries are slower", why=why)
     else:
         log.info("spark is warm", after_s=round(time.monotonic() - began, 1))
+
+
+def _let_go(ended: asyncio.Future[None]) -> None:
+    """Nobody wants to know how it has ended."""
+    _left_behind.discard(ended)
+    if not ended.cancelled():
+        ended.exception()
+
+
+async def _run_twice(
+    start: Callable[[QuerySpec, SparkSettings], Awaitable[Query]], settings: SparkSettings
+) -> None:
+    with TemporaryDirectory(prefix="sparkherd-warm-up-", ignore_cleanup_errors=True) as folder:
+        own = msgspec.structs.replace(settings, checkpoint_root=f"file:{folder}/checkpoints")
+        for token in TOKENS:
+            await _end_of(await start(_spec(folder, token, settings), own))
 
 
 def _spec(folder: str, token: int, settings: SparkSettings) -> QuerySpec:

@@ -33,7 +33,7 @@ WINDOWS_MS: Final = (3_600_000, 1_200_000)
 LOWS_KEPT: Final = 96
 """Of one stretch."""
 FULL: Final = 0.7
-"""Of the largest heap, in use right after a collection: one that ended by itself so, ended for want of it."""
+"""Of the largest heap: so much is in use after a collection where a JVM runs out of memory slowly."""
 FILLED_MS: Final = 60_000
 """How long it has to have taken to fill at least: one huge batch is no rise."""
 
@@ -133,14 +133,25 @@ class Stretch:
         if self._emptiest is None or ceiling.bytes < self._emptiest.bytes:
             self._emptiest = ceiling
 
-    def jvm_ended(self) -> None:
-        """By itself: if it was full, that is a rise, although too quick for what collections have left."""
+    def out_of_memory(self) -> None:
+        """Its JVM has ended for that: a rise, although too quick for what collections have left.
+
+        Not all at once, and none where the old generation was collected and left little.
+        """
         first, last = self._emptiest, self.told[1]
         if self.rise is not None or first is None or last is None or last < FULL * self.heap_max:
             return
         rise = Rise(first.at_ms, self.seen_ms - first.at_ms, first.bytes, last)
-        if rise.over_ms >= FILLED_MS and rise.bytes >= QUICK_SHARE * self.heap_max:
+        if rise.over_ms >= FILLED_MS and rise.bytes >= QUICK_SHARE * self.heap_max and self._follow(rise):
             self.rise = rise
+
+    def _follow(self, rise: Rise) -> bool:
+        """Whether the last collection of the old generation, if there was one, has left half of the rise."""
+        lows = self.lows.since(rise.since_ms)
+        if not lows or lows[-1].at_ms == rise.since_ms:
+            return True
+        expected = rise.bytes * (lows[-1].at_ms - rise.since_ms) / rise.over_ms
+        return lows[-1].bytes - rise.from_bytes >= expected / 2
 
     def flat_since(self, at_ms: int) -> Flat | None:
         """How what is kept went on from then on; None if too little is known of it.

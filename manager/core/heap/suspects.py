@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from manager.core.heap.evidence import Evidence
-from manager.core.heap.stretches import Holder, Rise, Stretch
+from manager.core.heap.stretches import FILLED_MS, Holder, Rise, Stretch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -136,14 +136,16 @@ class HeapSuspects:
             return None
         return self._judge(stretch, at_ms)
 
-    def jvm_ended(self, member_id: str) -> None:
-        """That of the worker has ended by itself; before the worker is `gone`.
+    def out_of_memory(self, member_id: str) -> None:
+        """The JVM of the worker has ended for that; before the worker is `gone`.
 
-        One of its tasks may have failed of the same before, so what it ran until then counts as well.
+        One of its tasks may have failed of the same just before, so what it ran until then counts as well.
         """
-        for stretches in (self.evidence.open, self.evidence.before):
-            if (stretch := stretches.get(member_id)) is not None:
-                stretch.jvm_ended()
+        last, before = self.evidence.open.get(member_id), self.evidence.before.get(member_id)
+        is_short = last is None or last.seen_ms - last.began_ms < FILLED_MS
+        for stretch in (last, before if is_short else None):
+            if stretch is not None:
+                stretch.out_of_memory()
                 self._find(stretch)
         self._list()
 

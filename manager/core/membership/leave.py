@@ -50,6 +50,8 @@ def _leave_one(turn: Turn, leaver: Leaver) -> ErrorCode:
         return refusal.failure.code
     stopped = leaver.stopped and leaver.member_id == member.id
     why = leaver.reason or ("it left" if leaver.engine is None else "its engine died")
+    if leaver.out_of_memory:
+        group.tasks.heap.out_of_memory(member.id)
     depart(turn, [member], why, engine=leaver.engine, stopped=stopped)
     return ErrorCode.NONE
 

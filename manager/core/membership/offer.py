@@ -9,6 +9,7 @@ from manager.core.tasks import offers
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.membership import OfferResponse
 from protocol.states import GroupState
+from protocol.worker_metadata import PROTOCOL_TYPE
 
 if TYPE_CHECKING:
     from manager.core.member import Parked
@@ -23,8 +24,11 @@ def offer(turn: Turn, request: OfferRequest, parked: Parked) -> None:
     checks.generation(group, request.generation_id)
     if group.state is GroupState.PREPARING_REBALANCE:
         raise checks.rebalancing(group)
-    if group.state is not GroupState.AWAITING_SYNC or not group.is_leader(member):
-        raise RefusedError(ErrorCode.INVALID_REQUEST, "only the leader is told of tasks, before its sync")
+    is_told = group.is_leader(member) and group.protocol_type == PROTOCOL_TYPE
+    if group.state is not GroupState.AWAITING_SYNC or not is_told:
+        raise RefusedError(
+            ErrorCode.INVALID_REQUEST, "only the leader of a herd is told of tasks, before its sync"
+        )
     sessions.request_accepted(turn, member, parked)
-    page = offers.tell(group, member, request.after)
+    page = offers.following(group, request.after)
     turn.answer(parked, OfferResponse(tasks=page.tasks, more=page.more))

@@ -19,7 +19,7 @@ def join_response(group: Group, member: Member, *, skip_assignment: bool = False
     """What a member learns of the present generation; the leader learns of all members and tasks."""
     leads = group.is_leader(member)
     is_told = leads and group.protocol_type == PROTOCOL_TYPE
-    page = offers.tell(group, member) if is_told else None
+    page = offers.first(group, member) if is_told else None
     return JoinResponse(
         generation_id=group.generation,
         protocol_type=group.protocol_type,

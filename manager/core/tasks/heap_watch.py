@@ -17,6 +17,7 @@ from manager.core.heap.suspects import EVERY_MS
 from manager.core.task_registry import LIVE_STATES
 from manager.core.tasks import definitions, heap_candidates, quarantining
 from manager.core.tasks.heap_shown import MIB, said
+from manager.core.tasks.offers import Offers
 from protocol.messages.events import EventType
 from protocol.states import Target
 from protocol.task_metrics import figures
@@ -62,7 +63,7 @@ def _is_another_to_be_seen_alone(turn: Turn) -> bool:
     if heap.asked_ms is not None and turn.now - heap.asked_ms < EVERY_MS:
         return False
     heap.asked_ms = turn.now
-    return heap_candidates.to_be_seen_alone(turn.group, turn.group.tasks.offered, turn.now) != heap.apart
+    return heap_candidates.to_be_seen_alone(turn.group, Offers(turn.group), turn.now) != heap.apart
 
 
 def _running(registry: TaskRegistry, member_id: str) -> Iterator[Holder]:

@@ -91,11 +91,21 @@ class Offers:
         )
 
 
-def tell(group: Group, leader: Member, after: str = "") -> Page:
-    """The page after that name, or all for a leader that knows no pages; what it is told of is noted."""
+def first(group: Group, leader: Member) -> Page:
+    """The first page, or all for a leader that knows no pages."""
     metadata = leader.worker_metadata()
     offers = Offers(group)
-    page = offers.page(after) if metadata is not None and metadata.offer_pages else offers.all()
+    knows_pages = metadata is not None and metadata.offer_pages
+    return _noted(group, offers.page("") if knows_pages else offers.all())
+
+
+def following(group: Group, after: str) -> Page:
+    """The page after that name."""
+    return _noted(group, Offers(group).page(after))
+
+
+def _noted(group: Group, page: Page) -> Page:
+    """What the leader is told of, it may place."""
     group.tasks.offered.update(each.task for each in page.tasks)
     return page
 

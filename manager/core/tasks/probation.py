@@ -146,8 +146,6 @@ def worker_died(turn: Turn, member: Member, how: str, engine: EngineEnd | None =
     worker that stopped in order falls silent, too: it ran nothing.)
     """
     registry = turn.group.tasks
-    if engine is EngineEnd.EXITED:
-        registry.heap.jvm_ended(member.id)
     lost = _lost_in_silence(registry, member)
     live = [
         row for task in registry.owned_by(member.id) if (row := registry.ownership[task]).state in LIVE_STATES

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import os
 import subprocess
 import sys
@@ -53,3 +55,16 @@ def test_threads_share_an_arena_unless_somebody_has_decided_otherwise(
     command = [sys.executable, "-c", THREADS, how, f"{tmp_path}/arenas.xml"]
     done = subprocess.run(command, env=inherited | more, capture_output=True, text=True, check=True)
     assert done.stdout == said
+
+
+@pytest.mark.parametrize(
+    ("module", "call"),
+    [
+        ("cli.commands.daemons", "use_one_arena()\n    return run_to_its_end"),
+        ("cli.commands.run", "use_one_arena()\n"),
+        ("worker.isolation.child", "use_one_arena()\n    log_for_relay()"),
+    ],
+)
+def test_each_process_that_runs_queries_does_so_before_all_else(module: str, call: str) -> None:
+    """Arenas that threads have already stay: so it is the first thing."""
+    assert call in inspect.getsource(importlib.import_module(module))

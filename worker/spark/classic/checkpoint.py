@@ -33,8 +33,6 @@ class HadoopCheckpoint(CheckpointFolder):
         self._conf: Any = session.sessionState().newHadoopConf()
         self._files: Any = self._path(place).getFileSystem(self._conf)
         self._unfinished: Any = jvm.org.apache.hadoop.fs.GlobFilter(_UNFINISHED)
-        self._file_util: Any = jvm.org.apache.hadoop.fs.FileUtil
-        self._arrays: Any = jvm.java.util.Arrays
         self._managers: Any = jvm.org.apache.spark.sql.execution.streaming.checkpointing
 
     def mark(self, frame: DataFrame, batch_id: int) -> Mark:
@@ -54,7 +52,7 @@ class HadoopCheckpoint(CheckpointFolder):
     def last(self, log: str) -> int | None:
         """The number of a log's last entry."""
         try:
-            names = self._names(f"{self.place}/{log}")
+            names = [str(each.getName()) for each in self._listed(f"{self.place}/{log}")]
         except Py4JJavaError as error:
             raise damaged(self.place, f"{log} cannot be listed: {_line(error)}") from error
         return max((int(name) for name in names if name.isdecimal()), default=None)
@@ -83,16 +81,6 @@ class HadoopCheckpoint(CheckpointFolder):
             logs += [str(each) for each in self._listed(f"{self.place}/sources")]
             for path in (path for log in logs for path in self._listed(log, self._unfinished)):
                 self._files.delete(path, False)  # noqa: FBT003 - Java's
-
-    def _names(self, folder: str) -> list[str]:
-        """Of all that is in a folder, by few calls: a log has a hundred entries, and each start looks."""
-        path = self._path(folder)
-        found = self._files.listStatus(path) if self._files.exists(path) else ()
-        if not len(found):
-            return []
-        parent = f"{found[0].getPath().getParent()}/"
-        paths = str(self._arrays.toString(self._file_util.stat2Paths(found)))
-        return paths[1:-1].removeprefix(parent).split(f", {parent}")
 
     def _listed(self, folder: str, *only: Any) -> list[Any]:
         """The paths in a folder, those alone that a filter lets through, if there is one."""

@@ -182,7 +182,8 @@ def how_it_ended(code: int) -> EngineDeath:
     said = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
     if code == _OUT_OF_MEMORY:
         said += ": perhaps it was out of memory, see --spark-conf spark.driver.memory"
-    return EngineDeath(f"the JVM {said}", EngineEnd.EXITED if by_itself else EngineEnd.KILLED)
+    end = EngineEnd.EXITED if by_itself else EngineEnd.KILLED
+    return EngineDeath(f"the JVM {said}", end, code == _OUT_OF_MEMORY)
 
 
 def why_not_ready(lines: Sequence[str]) -> str:

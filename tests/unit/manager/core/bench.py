@@ -169,6 +169,16 @@ class Bench:
         assert durable(again) == durable(live or Group(self.name, self.settings))
         if live is not None:
             assert live.tasks.tally == tally_of(live), "the tally is not what is counted"
+            lost = {row.task for row in live.tasks.ownership.values() if row.lost_by is not None}
+            assert live.tasks.kept.keys() == lost, "the index of what is kept for lost workers is not true"
+            self._check_concern(live)
+
+    def _check_concern(self, live: Group) -> None:
+        """What a member is given concerns it, or it would not hear of a change that came before."""
+        for task, member_id in live.tasks.assigned.items():
+            row = live.tasks.definitions.get(task)
+            if row is not None and member_id in live.members:
+                assert live.members[member_id].concern_revision >= row.revision
 
     def join(
         self,
@@ -232,10 +242,11 @@ class Bench:
         """A leave of (member id, instance id) pairs."""
         return self.ask(LeaveRequest(members=tuple(Leaver(m, i, stopped=stopped) for m, i in leavers)))
 
-    def die(self, member_id: str, engine: EngineEnd | None = None) -> None:
+    def die(self, member_id: str, engine: EngineEnd | None = None, *, out_of_memory: bool = False) -> None:
         """Leave with the word of a dead engine, or without one fall silent."""
         if engine is not None:
-            leaver = Leaver(member_id, reason=f"the engine died: {engine}", engine=engine)
+            why = f"the engine died: {engine}"
+            leaver = Leaver(member_id, reason=why, engine=engine, out_of_memory=out_of_memory)
             assert self.ask(LeaveRequest(members=(leaver,))).error == "NONE"
             return
         deadline = self.group.timers.deadline(("session", member_id))

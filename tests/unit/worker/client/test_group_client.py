@@ -11,6 +11,7 @@ from protocol.messages.membership import (
     JoinRequest,
     Leaver,
     LeaveRequest,
+    OfferRequest,
     SyncRequest,
 )
 from protocol.messages.ownership import ClaimRequest, LagRequest, ReleaseRequest, ReportRequest
@@ -44,6 +45,7 @@ REQUESTS: dict[str, tuple[Any, dict[str, Any]]] = {
             "member_id": "m",
         },
     ),
+    "offer": (OfferRequest(member_id="m", generation_id=1, after="t"), {"tasks": []}),
     "sync": (
         SyncRequest(member_id="m", generation_id=1),
         {"protocol_type": None, "protocol_name": None, "assignment": None},

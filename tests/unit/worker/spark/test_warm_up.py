@@ -15,7 +15,7 @@ from worker.host import _spark_settings
 from worker.settings import WorkerSettings
 from worker.spark.engine import SparkEngine
 from worker.spark.settings import SparkSettings
-from worker.spark.warm_up import warm_up
+from worker.spark.warm_up import _left_behind, warm_up
 
 if TYPE_CHECKING:
     from tests.fakes.spark_backend import FakeBackend
@@ -98,6 +98,26 @@ async def test_a_start_that_takes_too_long_is_given_up() -> None:
     assert given_up.is_set()
 
 
+async def test_a_start_that_cannot_be_given_up_keeps_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark has been asked to run it, and does not answer."""
+    monkeypatch.setattr("worker.spark.warm_up.STOP_S", 0.01)
+    answered = asyncio.Event()
+
+    async def start(spec: QuerySpec, settings: SparkSettings) -> FakeQuery:
+        del spec, settings
+        try:
+            return await asyncio.Future()
+        finally:
+            await asyncio.shield(answered.wait())
+
+    await warm_up(start, structs.replace(SETTINGS, warm_up_s=0.01))
+    assert len(_left_behind) == 1
+    answered.set()
+    await asyncio.wait(set(_left_behind))
+    await asyncio.sleep(0)
+    assert not _left_behind
+
+
 @pytest.mark.parametrize("warm_up_s", [0, 60])
 async def test_an_engine_warms_up_when_its_settings_say_so(
     backend: FakeBackend, monkeypatch: pytest.MonkeyPatch, warm_up_s: float
@@ -123,11 +143,12 @@ async def test_an_engine_warms_up_when_its_settings_say_so(
         ({"warm_up_timeout_ms": 5000}, 5),
         ({"warm_up_timeout_ms": 0}, 0),
         ({"isolate": True}, 0),
+        ({"instance_id": "anna-1"}, 0),
         ({"spark_remote": "sc://host:15002"}, 0),
     ],
 )
 def test_what_is_warmed_is_where_tasks_run(given: dict[str, object], seconds: float) -> None:
-    """Neither a JVM that only answers questions nor a server that is there already."""
+    """No JVM that only answers questions, no server that is there already, and none that is waited for."""
     settings = WorkerSettings(group="g", **given)  # type: ignore[arg-type]
     assert settings.warm_up_s == seconds
     assert _spark_settings(settings, ()).warm_up_s == seconds

@@ -11,7 +11,7 @@ from manager.core.commands import CreateTask, DeleteTask, SetTarget
 from manager.core.tasks import offers
 from protocol.messages.membership import OfferRequest
 from protocol.states import Target
-from tests.unit.manager.core.bench import Bench, definition
+from tests.unit.manager.core.bench import SESSION_MS, Bench, definition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,6 +90,33 @@ def test_many_tasks_of_which_few_are_to_be_placed_are_gone_through_in_parts(benc
     for name in NAMES[:6]:
         bench.ask(SetTarget(task=name, target=Target.STOPPED))
     assert Group(bench).pages() == [[], ["t06"]]
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_a_page_keeps_the_leader_s_session(bench: Bench, *, is_asked: bool) -> None:
+    """Many pages take longer than one session."""
+    bench.create(*NAMES)
+    group = Group(bench)
+    for _ in range(3):
+        bench.pass_time(SESSION_MS * 2 // 3)
+        bench.heartbeat(group.follower)
+        if is_asked and group.leader in bench.group.members:
+            group.ask("t02")
+    assert (group.leader in bench.group.members) is is_asked
+
+
+def test_no_task_is_lost_where_the_names_are_gone_through_in_parts(bench: Bench) -> None:
+    """The last name of a part and the first of the next one are both told."""
+    bench.create(*NAMES)
+    for name in (NAMES[0], NAMES[1], NAMES[2]):
+        bench.ask(SetTarget(task=name, target=Target.STOPPED))
+    assert Group(bench).pages() == [["t03"], ["t04", "t05", "t06"]]
+
+
+def test_a_leader_that_asks_for_pages_without_saying_so_gets_them(bench: Bench) -> None:
+    """And not all again."""
+    bench.create(*NAMES)
+    assert names(Group(bench, pages=False).ask("t01").answer.tasks) == ["t02", "t03", "t04"]
 
 
 def test_what_is_new_or_gone_between_two_pages_is_told_as_it_is_then(bench: Bench) -> None:
