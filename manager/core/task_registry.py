@@ -97,8 +97,8 @@ class LostOnProbation(NamedTuple):
 class TaskRegistry:
     """Tasks by name, which `names` has in order; `tag` is the entity tag of their list, `tally` counts them.
 
-    `ownership` outlives `definitions`, so that no token is ever issued twice. `kept` are the tasks of lost
-    workers, for their return.
+    `ownership` outlives `definitions`, so that no token is ever issued twice. `owned` has each owner's tasks
+    with their tokens. `kept` are the tasks of lost workers, for their return.
 
     `assigned` is the present assignment, task to member. `taken_since` says when an assignment first took a
     task from an owner that still holds it. `offered` is what the leader was told last, `left_out` why it
@@ -113,7 +113,7 @@ class TaskRegistry:
     tally: TaskTally = field(default_factory=TaskTally)
     ownership: dict[str, OwnershipRow] = field(default_factory=dict)
     kept: dict[str, None] = field(default_factory=dict)
-    owned: dict[str, dict[str, None]] = field(default_factory=dict)
+    owned: dict[str, dict[str, int]] = field(default_factory=dict)
     assigned: dict[str, str] = field(default_factory=dict)
     taken_since: dict[str, int] = field(default_factory=dict)
     offered: set[str] = field(default_factory=set)
@@ -221,7 +221,7 @@ class TaskRegistry:
             if not held:
                 del self.owned[before.owner]
         if row.owner is not None:
-            self.owned.setdefault(row.owner, {})[row.task] = None
+            self.owned.setdefault(row.owner, {})[row.task] = row.token
         if row.lost_by is not None:
             self.kept[row.task] = None
         else:

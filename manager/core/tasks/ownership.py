@@ -140,7 +140,7 @@ def disown_unclaimed(turn: Turn, member: Member) -> None:
     if not tasks or group.protocol_type != PROTOCOL_TYPE:
         return
     metadata = member.worker_metadata()
-    if metadata is None:
+    if metadata is None or metadata.owned == group.tasks.owned[member.id]:
         return
     claiming = frozenset(metadata.claiming)
     for task in tasks:
