@@ -48,14 +48,14 @@ MARGIN_S = 5.0
 class Timeouts:
     """The time-out of each request, in seconds.
 
-    `margin_s` shrinks with short sessions: a lost heartbeat must leave time to find another manager, and for
-    that one to take over.
+    `margin_s` shrinks with short sessions: a lost heartbeat, or a lost page of the offer, must leave time to
+    find another manager, and for that one to take over.
     """
 
     parked_s: float
     margin_s: float
     batch_s: float
-    """Of what is answered at once; what is answered a session later confirms nothing any more."""
+    """Of a release or a report; what is answered a session later confirms nothing any more."""
 
     @classmethod
     def of(cls, *, session_timeout_ms: int, rebalance_timeout_ms: int) -> Timeouts:
@@ -116,7 +116,7 @@ class GroupClient:
 
     async def offer(self, request: OfferRequest) -> OfferResponse | Failure:
         """Hear of more of the tasks to be placed, as the leader."""
-        return await self._as_member("offer", request, OfferResponse, self._timeouts.batch_s)
+        return await self._as_member("offer", request, OfferResponse, self._timeouts.margin_s)
 
     async def sync(self, request: SyncRequest) -> SyncResponse | Failure:
         """Hear the own assignment; answered when the leader's is durable."""

@@ -184,7 +184,9 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
     },
     membership.HeartbeatRequest: {**PRESENT, "wait_ms": 3000, "tasks_revision": 12},
     membership.HeartbeatResponse: {**DONE, "tasks_revision": 12},
-    membership.LeaveRequest: {"members": [{**MEMBER, "reason": "stopped", "engine": None, "stopped": True}]},
+    membership.LeaveRequest: {
+        "members": [{**MEMBER, "reason": "stopped", "engine": None, "stopped": True, "out_of_memory": False}]
+    },
     membership.LeaveResponse: {**DONE, "members": [{**MEMBER, "error": "NONE"}]},
     offsets.CommitOffsetsRequest: {**PRESENT, "offsets": {"topic-0": {"offset": 42, "metadata": ""}}},
     offsets.OffsetErrorsResponse: {**DONE, "offsets": {"topic-0": "NONE"}},

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ALLOWED = """
 worker      POST   /v1/groups/{group}/join
+worker      POST   /v1/groups/{group}/offer
 worker      POST   /v1/groups/{group}/sync
 worker      POST   /v1/groups/{group}/heartbeat
 worker      POST   /v1/groups/{group}/leave

@@ -16,7 +16,7 @@ from protocol.messages.membership import (
 )
 from protocol.messages.ownership import ClaimRequest, LagRequest, ReleaseRequest, ReportRequest
 from tests.fakes.clock import FakeClock
-from tests.unit.worker.client.servers import hangs_up, nobody, says, says_text
+from tests.unit.worker.client.servers import hangs_up, never_answers, nobody, says, says_text
 from worker.client.discovery import Discovery
 from worker.client.group_client import GroupClient, Timeouts
 
@@ -62,14 +62,14 @@ REQUESTS: dict[str, tuple[Any, dict[str, Any]]] = {
 class Bench:
     """A client of group g, and when it was told that something was accepted."""
 
-    def __init__(self, transport: Transport, *managers: str) -> None:
+    def __init__(self, transport: Transport, *managers: str, timeouts: Timeouts = TIMEOUTS) -> None:
         self.clock = FakeClock(now=50.0)
         self.accepted: list[float] = []
         self.client = GroupClient(
             transport,
             Discovery(transport, managers, "g"),
             group="g",
-            timeouts=TIMEOUTS,
+            timeouts=timeouts,
             now=self.clock.now,
             accepted=self.accepted.append,
         )
@@ -247,3 +247,16 @@ def test_a_lost_heartbeat_leaves_time_for_another(
     assert timeouts.heartbeat_s(3000) == heartbeat_s
     assert timeouts.batch_s == batch_s
     assert timeouts.parked_s == 65.0
+
+
+async def test_a_page_of_the_offer_is_waited_for_as_a_heartbeat_is(
+    transport: Transport, cluster: Cluster
+) -> None:
+    """Not for a whole session, in which the leader would lose its lease on itself."""
+    server = await cluster.start()
+    server.coordinates()
+    server.group("offer", never_answers)
+    bench = Bench(transport, server.url, timeouts=Timeouts(parked_s=60, margin_s=0.05, batch_s=60))
+    answer = await bench.client.offer(OfferRequest(member_id="m", generation_id=1, after="t"))
+    assert isinstance(answer, Failure)
+    assert answer.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
