@@ -75,7 +75,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """All that was measured at one size; `memory` is the manager's, resident, in bytes, before its restart."""
+    """All that was measured at one size; `memory` is the manager's, resident, before its restart."""
 
     tasks: int
     changes: Costs
