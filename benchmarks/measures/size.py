@@ -75,7 +75,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """All that was measured at one size; `memory` is the manager's, resident, in bytes, at the end."""
+    """All that was measured at one size; `memory` is the manager's, resident, before its restart."""
 
     tasks: int
     changes: Costs
@@ -101,7 +101,7 @@ def _measured(sizes: Sequence[int]) -> Iterator[ResultLine | Curve]:
     yield from _told("page of ", [each.pages for each in found], sizes)
     yield from _told("", [each.lists for each in found], sizes)
     memory = [each.memory / 1e6 for each in found]
-    what = f"a manager with {sizes[-1]:,} tasks, at the end"
+    what = f"a manager with {sizes[-1]:,} tasks, after all of this"
     yield ResultLine(what, MEMORY_GOAL_MB, memory[-1], 0, "MB", _each(sizes, memory, "MB"))
     yield growth("growth of its memory", GROWTH_GOAL, sizes, memory)
     yield Curve(
@@ -148,7 +148,9 @@ async def _at(tasks: int) -> Sized:
                 COMMAND: await _list(herd),
             }
             changes |= await _shrunk(herd)
-            return Sized(tasks, changes, pages, lists, herd.memory)
+            memory = herd.memory
+            changes[RESTART] = await herd.restart()
+            return Sized(tasks, changes, pages, lists, memory)
         finally:
             await herd.group.close()
 
@@ -169,7 +171,6 @@ async def _shrunk(herd: _Herd) -> dict[str, Cost]:
     return {
         KILL: await herd.cost(group.lose([*group.held][-1]), less_s=GRACE_S),
         LEAVE: await herd.cost(group.leave([*group.held][-1])),
-        RESTART: await herd.restart(),
     }
 
 

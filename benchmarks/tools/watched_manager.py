@@ -58,7 +58,7 @@ def started(url: str) -> None:
 
 if __name__ == "__main__":
     structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
     settings = ManagerSettings(

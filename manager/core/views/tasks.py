@@ -48,7 +48,8 @@ def _wanted(group: Group, request: ListTasks) -> Iterator[str]:
     names = _in_order(registry, request)
     begin = 0 if request.after is None else bisect_right(names, request.after)
     in_state = None if request.state is None else registry.tally.in_state(request.state)
-    for name in islice(names, begin, None):
+    for place in range(begin, len(names)):  # a later page does not walk past those before it
+        name = names[place]
         if (in_state is None or name in in_state) and (
             request.target is None or registry.definitions[name].target.value == request.target
         ):
