@@ -76,7 +76,7 @@ ROOMS = {
         "malloc_arenas": set[str](),
         "masking": set[str](),
         "query_engine": {"costs", "left_out"},
-        "resources": {"clock", "query_engine"},
+        "resources": {"clock", "malloc_arenas", "query_engine"},
         "settings": set[str](),
         "lag": set[str](),
         "sinks": {"left_out", "masking"},

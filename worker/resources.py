@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import itertools
 from typing import TYPE_CHECKING, Final
 
 import structlog
 from msgspec import structs
 
 from telemetry.cause_ids import new_cause_id
+from worker.malloc_arenas import give_back_free_memory
 from worker.query_engine import QueryError
 
 if TYPE_CHECKING:
@@ -20,10 +24,12 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 LOOK_EVERY_S: Final = 10.0
+LOOKS_TO_GIVE_BACK: Final = 6
+"""Looks from one time that memory is given back to the next."""
 
 
 class ResourceWatch:
-    """Looks, keeps what was seen last, and passes it on.
+    """Looks, keeps what was seen last, and passes it on; gives back memory that is free from time to time.
 
     Args:
         engine: what is asked.
@@ -31,6 +37,7 @@ class ResourceWatch:
         loop_lag: how late the event loop was at most since it was asked before, in seconds.
         clock: sleeps between two looks.
         tell: is given each look.
+        give_back: gives back memory of the process that is free, in a thread.
     """
 
     def __init__(
@@ -41,6 +48,7 @@ class ResourceWatch:
         loop_lag: Callable[[], float],
         clock: Clock,
         tell: Callable[[WorkerResources], Awaitable[object]],
+        give_back: Callable[[], None] = give_back_free_memory,
     ) -> None:
         self.seen: WorkerResources | None = None
         self._engine = engine
@@ -48,13 +56,17 @@ class ResourceWatch:
         self._loop_lag = loop_lag
         self._clock = clock
         self._tell = tell
+        self._give_back = give_back
 
     async def run(self) -> None:
         """Look, for ever."""
-        while True:
+        for look in itertools.count(1):
             self.seen = await self._look()
             if self.seen is not None:
                 await self._tell(self.seen)
+            if look % LOOKS_TO_GIVE_BACK == 0:
+                with contextlib.suppress(RuntimeError):  # no room for a thread: another time there is
+                    await asyncio.to_thread(self._give_back)
             await self._clock.sleep(LOOK_EVERY_S)
 
     async def _look(self) -> WorkerResources | None:

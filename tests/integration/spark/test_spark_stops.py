@@ -179,12 +179,13 @@ async def test_a_query_leaves_nothing_with_py4j(
         await catch_up(query)
         await query.stop(30)
 
+    others = kept()["functions"]  # those that other tests have given to Spark themselves
     await once()
     before = kept()
     for _ in range(3):
         await once()
     await eventually(lambda: all(count <= before[what] for what, count in kept().items()))
-    assert before["functions"] == 0
+    await eventually(lambda: kept()["functions"] <= others)
 
 
 async def test_no_lease_no_batch(start: Any, flights: Any, database: Any, lease: Any, catch_up: Any) -> None:

@@ -34,6 +34,27 @@ libc.fclose(told)
 print(open(sys.argv[2]).read().count("<heap nr="))
 """
 
+HOLES = """
+import ctypes
+from worker.malloc_arenas import give_back_free_memory
+
+def resident():
+    status = open("/proc/self/status").read()
+    return int(status.partition("RssAnon:")[2].split()[0])
+
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+bare = resident()
+pieces = [libc.malloc(60_000) for _ in range(1000)]
+for piece in pieces:
+    ctypes.memset(piece, 1, 60_000)
+for piece in pieces[:-1]:
+    libc.free(ctypes.c_void_p(piece))
+before = resident() - bare
+give_back_free_memory()
+print(before, resident() - bare)
+"""
+
 pytestmark = pytest.mark.skipif(
     not os.confstr("CS_GNU_LIBC_VERSION"), reason="arenas are glibc's; elsewhere nothing is done"
 )
@@ -68,3 +89,10 @@ def test_threads_share_an_arena_unless_somebody_has_decided_otherwise(
 def test_each_process_that_runs_queries_does_so_before_all_else(module: str, call: str) -> None:
     """Arenas that threads have already stay: so it is the first thing."""
     assert call in inspect.getsource(importlib.import_module(module))
+
+
+def test_memory_in_which_nothing_is_any_more_is_given_back() -> None:
+    """One piece at the end of many keeps the C library from giving the others back by itself."""
+    done = subprocess.run([sys.executable, "-c", HOLES], capture_output=True, text=True, check=True)
+    before, after = map(int, done.stdout.split())
+    assert after < before / 2

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import TYPE_CHECKING
 
 from protocol.messages.resources import WorkerResources
 from tests.fakes.clock import FakeClock
 from tests.fakes.query_engine import FakeEngine
 from worker.query_engine import QueryError
-from worker.resources import LOOK_EVERY_S, ResourceWatch
+from worker.resources import LOOK_EVERY_S, LOOKS_TO_GIVE_BACK, ResourceWatch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,4 +68,31 @@ async def test_no_look_ends_the_worker() -> None:
     await clock.advance(LOOK_EVERY_S)
     assert not running.done()
     assert watch.seen == WorkerResources(heap_bytes=7, loop_lag_ms=0)
+    running.cancel()
+
+
+async def test_memory_that_is_free_is_given_back_every_minute() -> None:
+    """In a thread, for it takes some milliseconds; one that cannot be had ends nothing."""
+    clock, loop, given_back = FakeClock(), asyncio.get_running_loop(), asyncio.Event()
+    engine = Shaky([HEAP] * 20)
+    calls: list[int] = []
+
+    async def tell(seen: WorkerResources) -> None:
+        pass
+
+    def give_back() -> None:
+        calls.append(threading.get_ident())
+        loop.call_soon_threadsafe(given_back.set)
+        raise RuntimeError("can't start new thread")
+
+    watch = ResourceWatch(engine, "g", loop_lag=lambda: 0.0, clock=clock, tell=tell, give_back=give_back)
+    running = asyncio.ensure_future(watch.run())
+    await clock.advance(0)
+    for _ in range(LOOKS_TO_GIVE_BACK - 2):
+        await clock.advance(LOOK_EVERY_S)
+    assert calls == []
+    await clock.advance(LOOK_EVERY_S)
+    await given_back.wait()
+    assert calls != [threading.get_ident()]
+    assert not running.done()
     running.cancel()
