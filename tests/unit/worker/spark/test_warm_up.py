@@ -11,6 +11,7 @@ from msgspec import structs
 from structlog.testing import capture_logs
 
 from tests.fakes.query_engine import FakeQuery
+from tests.fakes.turns import until
 from worker.host import _spark_settings
 from worker.settings import WorkerSettings
 from worker.spark.engine import SparkEngine
@@ -113,9 +114,7 @@ async def test_a_start_that_cannot_be_given_up_keeps_nobody(monkeypatch: pytest.
     await warm_up(start, structs.replace(SETTINGS, warm_up_s=0.01))
     assert len(_left_behind) == 1
     answered.set()
-    await asyncio.wait(set(_left_behind))
-    await asyncio.sleep(0)
-    assert not _left_behind
+    await until(lambda: not _left_behind)
 
 
 @pytest.mark.parametrize("warm_up_s", [0, 60])
