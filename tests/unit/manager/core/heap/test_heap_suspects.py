@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,67 +11,11 @@ from hypothesis import strategies as st
 from manager.core.heap.evidence import Evidence
 from manager.core.heap.marks import Doing
 from manager.core.heap.stretches import Holder, Stretch
-from manager.core.heap.suspects import HeapSuspects, Suspicion
+from manager.core.heap.suspects import HeapSuspects
+from tests.unit.manager.core.heap.herds import HEAP, MIB, MINUTE, Herd, holders
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-MIB = 2**20
-HEAP = 1024 * MIB
-MINUTE = 60_000
-
-
-def holders(names: Iterable[str]) -> frozenset[Holder]:
-    """A task for each name."""
-    return frozenset(Holder(name, 1) for name in names)
-
-
-class Herd:
-    """Workers that tell every ten seconds what a collection has left; a leak grows while it runs."""
-
-    def __init__(self, leaks: Mapping[str, float], noise: float = 0.03) -> None:
-        """`leaks` is in MiB a minute by task; `noise` a share of the heap."""
-        self.suspects = HeapSuspects()
-        self.at_ms = 1_700_000_000_000
-        self.told: list[Suspicion] = []
-        self.lazy: set[str] = set()
-        self.idle: set[str] = set()
-        self.by_batches = False
-        self._batches: dict[str, int] = {}
-        self._leaks = leaks
-        self._noise = noise
-        self._kept: dict[str, dict[str, float]] = {}
-        self._chance = random.Random(1)
-
-    def run(self, minutes: int, **workers: str) -> None:
-        """The workers, each with its tasks by letter; what a task has kept goes with it."""
-        for _ in range(minutes * 6):
-            self.at_ms += 10_000
-            for member_id, names in workers.items():
-                kept = self._kept.setdefault(member_id, {})
-                for name in set(kept) - set(names):
-                    del kept[name]
-                for name in set(names) - self.idle:
-                    self._batches[name] = self._batches.get(name, 0) + 1
-                for name in names:
-                    is_still = self.by_batches and name in self.idle
-                    kept[name] = kept.get(name, 20.0) + (0 if is_still else self._leaks.get(name, 0.0) / 6)
-                low = sum(kept.values()) + self._chance.uniform(0, self._noise * 1024)
-                judged = self.suspects.look(
-                    member_id,
-                    holders(names),
-                    low=int(low * MIB) if member_id not in self.lazy else None,
-                    ceiling=int(low * MIB) + 50 * MIB,
-                    heap_max=HEAP,
-                    doing={name: Doing(self._batches.get(name)) for name in names},
-                    at_ms=self.at_ms,
-                )
-                self.told += judged.news if judged is not None else []
-
-    @property
-    def suspected(self) -> dict[str, str]:
-        """By task, why."""
-        return {task: each.ground for task, each in self.suspects.suspicions.items()}
+    from collections.abc import Callable
 
 
 def test_a_heap_that_rises_while_one_task_runs_is_that_tasks() -> None:
@@ -142,76 +85,6 @@ def test_a_worker_that_died_of_it_is_evidence_still() -> None:
     herd.suspects.gone("anna")
     herd.run(10, berta="abcd", carl="x")
     assert "x" in herd.suspected
-
-
-def test_a_jvm_that_fills_up_within_minutes_shows_it_by_ending() -> None:
-    """Of three tasks first, then of the one that does it alone; the first of them is harmless alone."""
-    herd = Herd({"x": 240})
-    herd.lazy = {"anna", "berta", "carl", "dora"}
-    herd.run(3, anna="abx", berta="cd")
-    herd.suspects.out_of_memory("anna")
-    herd.suspects.gone("anna")
-    herd.run(1, berta="abcd", carl="x")
-    assert herd.suspects.left_undecided(herd.at_ms) == {"a", "b", "x"}
-    herd.run(2, berta="abcd", carl="x")
-    herd.suspects.out_of_memory("carl")
-    herd.suspects.gone("carl")
-    herd.run(1, berta="abcd", dora="x")
-    assert herd.suspected == {"x": "alone"}
-
-
-@pytest.mark.parametrize(("minutes", "left"), [(1, {"a", "b", "x"}), (10, {"b", "x"})])
-def test_what_filled_a_jvm_just_before_one_of_its_tasks_failed_counts(minutes: int, left: set[str]) -> None:
-    """A minute is too short for a rise, and without that task; what was long ago is another matter."""
-    herd = Herd({"x": 200})
-    herd.lazy = {"anna", "berta"}
-    herd.run(3, anna="abx", berta="cd")
-    herd.run(minutes, anna="bx", berta="cd")
-    herd.suspects.out_of_memory("anna")
-    herd.suspects.gone("anna")
-    assert herd.suspects.left_undecided(herd.at_ms) == left
-
-
-def filling(shape: Callable[[float], float], minutes: float) -> Stretch:
-    """What is in use after collections of the young generation, in MiB by the minute, until the JVM ends."""
-    stretch = Stretch("anna", holders("a"), HEAP, 0)
-    for look in range(int(minutes * 6) + 1):
-        stretch.look(look * 10_000, None, int(shape(look / 6) * MIB), {})
-    stretch.out_of_memory()
-    return stretch
-
-
-def test_the_end_of_a_jvm_is_a_rise_only_if_it_filled_up() -> None:
-    """To seven tenths, by as much as a quick rise has to be, in a minute or more; from its least use on."""
-    found = filling(lambda minute: 900 - 300 * minute if minute < 2 else 200 + 200 * (minute - 2), 5)
-    assert found.rise == (120_000, 180_000, 200 * MIB, 800 * MIB)
-    assert filling(lambda minute: 100 + 200 * minute, 3).rise is None
-    assert filling(lambda minute: 100 + 700 * (minute > 4), 4.6).rise is not None
-    assert filling(lambda minute: 100 + 700 * (minute > 0.8), 0.9).rise is None
-    assert filling(lambda minute: 800 + minute, 5).rise is None
-    assert filling(lambda minute: 800 + minute, 0).rise is None
-
-
-def test_a_steady_rise_stays_what_it_is_when_the_jvm_ends() -> None:
-    """What collections have left says more than what was in use."""
-    stretch = Stretch("anna", holders("a"), HEAP, 0)
-    for look in range(60):
-        stretch.look(look * 10_000, (100 + 8 * look) * MIB, (500 + 8 * look) * MIB, {})
-    before = stretch.rise
-    stretch.out_of_memory()
-    assert stretch.rise == before is not None
-
-
-@pytest.mark.parametrize(("left", "is_rise"), [(100, False), (160, False), (300, True)])
-def test_a_jvm_whose_old_generation_was_left_nearly_empty_has_not_filled_up(
-    left: int, *, is_rise: bool
-) -> None:
-    """What was in use climbs between two collections of it; of a leak they leave as much as it has grown."""
-    stretch = Stretch("anna", holders("a"), HEAP, 0)
-    for look in range(19):
-        stretch.look(look * 10_000, left * MIB if look >= 9 else None, (100 + 40 * look) * MIB, {})
-    stretch.out_of_memory()
-    assert (stretch.rise is not None) is is_rise
 
 
 @pytest.mark.parametrize("seed", range(20))
