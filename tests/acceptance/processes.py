@@ -36,12 +36,15 @@ def sparkherd(
 
 
 def worker_args(name: str, manager: str, group: str, folder: Path, remote: str | None = None) -> list[str]:
-    """A worker with patience, and a small Spark session or one on the Spark Connect server `remote`."""
+    """A worker with patience, and a small Spark session or one on the Spark Connect server `remote`.
+
+    It joins without warming its Spark, as there are a hundred of them in the tests; the soak's do.
+    """
     args = ["worker", "--manager", manager, "--group", group, "--client-id", name]
     args += ["--checkpoint-root", str(folder / "checkpoints")]
     own = ["--spark-master", "local[2]", *(word for each in SPARK_CONF for word in ("--spark-conf", each))]
     args += ["--spark-remote", remote] if remote else own
-    return [*args, "--session-timeout-ms", str(SESSION_MS)]
+    return [*args, "--session-timeout-ms", str(SESSION_MS), "--warm-up-timeout-ms", "0"]
 
 
 class Daemon:

@@ -246,7 +246,7 @@ def _note(into: Series, name: str, at: float, figure: float) -> None:
 def _flags() -> list[str]:
     conf = [word for key, value in _CONF.items() for word in ("--spark-conf", f"{key}={value}")]
     jars = [word for name in ("delta", "kafka") for word in ("--jars", str(JARS / name))]
-    return [*conf, *jars, "--allow-entrypoint", "tests.soak"]
+    return [*conf, *jars, "--allow-entrypoint", "tests.soak", "--warm-up-timeout-ms", "60000"]
 
 
 @contextmanager
