@@ -77,7 +77,7 @@ class _Pile:
     """The names of a lot's tasks, by the member that has them.
 
     Who has to give some up gives those up that it has had for the shortest time. So when all members are
-    restarted in turn, each takes back what had to leave it, and no task moves for the third time.
+    restarted in turn, each takes back what had to leave it, and hardly any moves a third time.
     """
 
     def __init__(
