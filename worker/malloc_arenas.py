@@ -1,9 +1,10 @@
 """How the C library keeps the memory of this process.
 
-glibc gives threads arenas of their own (eight for each core), and what is freed in one of them serves no
-other. A worker has many threads that come and go, each with its connections and statements, so its memory
-grew by a tenth an hour though it held no more (`make soak`). In one arena it stays what it is; Python's lock
-lets its threads allocate one after the other anyway.
+A worker has many threads that come and go, each with its connections and statements, and its memory grew by
+a tenth an hour though Python held no more (`make soak`). glibc gives threads arenas of their own (eight for
+each core), and what is freed in one of them serves no other: one arena takes less, and Python's lock lets the
+threads allocate one after the other anyway. It grows in one arena too, by the holes in it, which are given
+back from time to time.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 M_ARENA_MAX: Final = -8
 """Of glibc's <malloc.h>."""
-VARIABLES: Final = ("MALLOC_ARENA_MAX", "GLIBC_TUNABLES")
-"""By which somebody may have decided it otherwise."""
+VARIABLES: Final = {"MALLOC_ARENA_MAX": "", "GLIBC_TUNABLES": "glibc.malloc.arena_max"}
+"""By which somebody may have decided it otherwise: those that say this."""
 
 
 def use_one_arena(environ: Mapping[str, str] = os.environ) -> bool:
@@ -26,7 +27,7 @@ def use_one_arena(environ: Mapping[str, str] = os.environ) -> bool:
 
     Returns whether it is so: another C library knows nothing of arenas, and what `environ` says goes first.
     """
-    if any(name in environ for name in VARIABLES):
+    if any(name in environ and said in environ[name] for name, said in VARIABLES.items()):
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     return mallopt is not None and bool(mallopt(M_ARENA_MAX, 1))

@@ -1,7 +1,9 @@
 """A member that dies, and a coordinator that does: how soon others go on, against Apache Kafka's brokers.
 
 Each with its own defaults: Kafka's broker has lost its session after 9 s, a manager its lease after 3 s. Of
-members the sessions are the same, and so is how often they beat.
+members the sessions are the same, and so is how often they beat. A member that dies closes its connection,
+which only the manager acts upon. The broker that dies is a controller and has its share of the storage, too;
+the database of the managers lives on.
 """
 
 from __future__ import annotations

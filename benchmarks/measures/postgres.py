@@ -2,7 +2,7 @@
 
 Offsets are committed, one a request, each connection to a group of its own. The server does not wait for its
 disk, as machines that are shared have disks that are: what is told is what managers and database can do. A
-rebalance is compared with the same on SQLite, in turn.
+rebalance is compared with the same on SQLite, which does wait for its disk, in turn.
 """
 
 from __future__ import annotations

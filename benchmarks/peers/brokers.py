@@ -49,7 +49,7 @@ def apache_kafka() -> Iterator[Peer]:
 
 @contextmanager
 def kafka_cluster(count: int) -> Iterator[list[KafkaBroker]]:
-    """So many brokers with Kafka's defaults, each a controller; groups are kept by all but one at least."""
+    """So many brokers with Kafka's default sessions, each a controller; one partition has all groups."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         nodes = new_nodes(count)
         brokers = [

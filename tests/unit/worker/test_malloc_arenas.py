@@ -66,6 +66,8 @@ pytestmark = pytest.mark.skipif(
         ("one", {}, "True\n1\n"),
         ("as it is", {}, "None\n5\n"),
         ("one", {"MALLOC_ARENA_MAX": "3"}, "False\n3\n"),
+        ("one", {"GLIBC_TUNABLES": "glibc.malloc.arena_max=2"}, "False\n2\n"),
+        ("one", {"GLIBC_TUNABLES": "glibc.malloc.check=0"}, "True\n1\n"),
     ],
 )
 def test_threads_share_an_arena_unless_somebody_has_decided_otherwise(
