@@ -23,6 +23,13 @@ class LeftOut(msgspec.Struct, frozen=True):
         reasons.update(other.reasons)
         return LeftOut(self.dropped + other.dropped, self.quarantined + other.quarantined, dict(reasons))
 
+    def __sub__(self, before: LeftOut) -> LeftOut:
+        """What was added to `before`, which is a part of it."""
+        reasons = Counter(self.reasons)
+        reasons.subtract(before.reasons)
+        added = {name: rows for name, rows in reasons.items() if rows}
+        return LeftOut(self.dropped - before.dropped, self.quarantined - before.quarantined, added)
+
     @property
     def total(self) -> int:
         """All rows that do not go to the sink."""

@@ -54,10 +54,10 @@ class TimedQuerySession(ClassicQuerySession):
         self._task = owner.task
         self._handle: JavaHandle | None = None
 
-    def inherit(self) -> None:
+    def inherit(self, made_of: str) -> None:
         """What comes between the plan and the checkpoint."""
         say("planned", self._task)
-        super().inherit()
+        super().inherit(made_of)
 
     def start(self, writer: DataStreamWriter, begin: Callable[[], None]) -> JavaHandle:
         """What comes last."""

@@ -142,8 +142,9 @@ class FakeQuerySession(QuerySession):
         """There is nothing to share."""
         del wanted
 
-    def inherit(self) -> None:
+    def inherit(self, made_of: str) -> None:
         """There is nobody before."""
+        del made_of
         may_block()
 
     def start(self, writer: Any, begin: Callable[[], None]) -> FakeHandle:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+    from definition.document import Trigger
     from definition.scheduling import Scheduling
     from worker.lag.offset_log import Order
     from worker.query_engine import EngineDeath, NotedQuery, QueryError, SparkKind
@@ -146,8 +147,12 @@ class QuerySession(ABC):
         """
 
     @abstractmethod
-    def inherit(self) -> None:
-        """End what a former owner may have left running; the fence is up already."""
+    def inherit(self, made_of: str) -> None:
+        """End what a former owner may have left running; the fence is up already.
+
+        Args:
+            made_of: a digest of what the query is made of, to be noted down where it may outlive its worker.
+        """
 
     @abstractmethod
     def start(self, writer: DataStreamWriter, begin: Callable[[], None]) -> Handle:
@@ -161,6 +166,36 @@ class QuerySession(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of everything once the query is over, or was never started. Never blocks for long."""
+
+
+class LeftRunning(ABC):
+    """A query of a former owner's that is made of the same as one that is to be started.
+
+    `session` is the one that it runs in. Until it was taken over, `session.close()` leaves it running.
+    """
+
+    session: QuerySession
+
+    @abstractmethod
+    def take_over(
+        self, trigger: Trigger | None, reported: int | None, at: Callable[[str], None]
+    ) -> Handle | None:
+        """Have its next batches done under the new owner's token.
+
+        When this has returned, no batch is under way under a former one: the sink may be claimed.
+
+        Args:
+            trigger: by which it was started.
+            reported: the last batch that a former owner has told of; those after it are told by the new one.
+                None if that is not known: then the new one tells of those that are done under its token.
+            at: is called with what has to be waited for, and raises if nobody wants it any more.
+
+        Returns:
+            None if it has ended meanwhile, or the batch under way takes too long.
+
+        Raises:
+            QueryError: the worker has lost its lease.
+        """
 
 
 class SparkBackend(ABC):
@@ -204,6 +239,23 @@ class SparkBackend(ABC):
         Args:
             conf: settings of that session.
         """
+
+    def left_running(
+        self, owner: Owner, checkpoint: str, made_of: str, may_write: Callable[[], bool]
+    ) -> LeftRunning | None:
+        """The query that a former owner of the task has left running, if `owner` may have it as it is.
+
+        Args:
+            owner: the task, and the token it is to run under.
+            checkpoint: path or URL.
+            made_of: a digest of what the query is to be made of.
+            may_write: the worker's lease on itself.
+
+        Returns:
+            None too where no query outlives its worker.
+        """
+        del owner, checkpoint, made_of, may_write
+        return None
 
     @abstractmethod
     def end_former(self, owner: Owner, checkpoint: str) -> None:

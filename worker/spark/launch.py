@@ -18,6 +18,7 @@ from worker.sinks.factory import open_sink
 from worker.sinks.fence import Owner
 from worker.sinks.quarantine.elsewhere import quarantine_owner
 from worker.sinks.quarantine.plan import putting_aside
+from worker.spark.adoption import Wanted, adopted, made_of
 from worker.spark.kafka.source_offsets import by_source, committed_offsets, is_order_needed, kafka_sources
 from worker.spark.kafka.sources import require_sources, watch_sources, with_patience
 from worker.spark.quarantine.moved import leave_former
@@ -86,6 +87,11 @@ def launch(
     resolved = secrets.resolve(spec.definition)
     require_harmless(resolved.definition, spec.definition, settings.allow_jdbc)
     _require_memory(spec.definition, settings)
+    aside = putting_aside(spec.definition, resolved.definition)
+    made = made_of(spec, settings)
+    wanted = Wanted(spec, owner, resolved, aside, checkpoint, made)
+    if (running := adopted(backend, wanted, may_write, steps)) is not None:
+        return Launched(running.handle, running.session, checkpoint, running.committed)
     steps.at("Spark, for a session")
     session = backend.query_session(owner, resolved.definition.spark_conf, checkpoint, may_write)
     try:
@@ -97,10 +103,9 @@ def launch(
         definition = begun_anew(resolved.definition, spec.reset)
         if backend.brokers is None:
             definition = with_patience(definition)
-        aside = putting_aside(spec.definition, resolved.definition)
         writer = writer_of(session, definition, settings, steps, aside).queryName(spec.task)
         steps.at(f"the checkpoint {checkpoint}")
-        session.inherit()
+        session.inherit(made)
         found = session.checkpoint.verify(owner, session.output.claimed)
         former = partial(_claim_former, session, spec.definition, secrets, owner)
         present = None if aside is None else spec.definition.quarantine

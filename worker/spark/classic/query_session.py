@@ -81,8 +81,9 @@ class ClassicQuerySession(QuerySession):
         """By the pool of its name, which its jobs go into."""
         self._pools.prepare(self._pool, wanted)
 
-    def inherit(self) -> None:
+    def inherit(self, made_of: str) -> None:
         """A query dies with its JVM, and that with its worker: one that is left is only fenced off."""
+        del made_of
 
     def start(self, writer: DataStreamWriter, begin: Callable[[], None]) -> JavaHandle:
         """The query's own thread inherits the pool from the thread that starts it."""

@@ -16,10 +16,11 @@ from protocol.messages.membership import EngineEnd
 from worker.query_engine import EngineDeath, NotedQuery, QueryError, SparkKind
 from worker.spark.backend import SparkBackend
 from worker.spark.causes import describe
+from worker.spark.connect.adoption import ConnectLeftRunning, find_left_running
 from worker.spark.connect.check_session import ConnectCheckSession
 from worker.spark.connect.checkpoint import DataFrameCheckpoint
 from worker.spark.connect.formats import formats_of
-from worker.spark.connect.query_session import ConnectQuerySession
+from worker.spark.connect.query_session import ConnectQuerySession, nobody_keeps_it
 from worker.spark.connect.session_record import SessionRecord, end_queries, read_session_records
 from worker.spark.connect.sessions import (
     DEADLINE_S,
@@ -108,11 +109,21 @@ class ConnectBackend(SparkBackend):
         self, owner: Owner, conf: Mapping[str, str], checkpoint: str, may_write: Callable[[], bool]
     ) -> ConnectQuerySession:
         """On the same server."""
-        return ConnectQuerySession(self, owner, conf, checkpoint, may_write)
+        return ConnectQuerySession.new(self, owner, conf, checkpoint, may_write)
 
     def check_session(self, conf: Mapping[str, str]) -> ConnectCheckSession:
         """On the same server."""
         return ConnectCheckSession(self, conf)
+
+    def left_running(
+        self, owner: Owner, checkpoint: str, made_of: str, may_write: Callable[[], bool]
+    ) -> ConnectLeftRunning | None:
+        """In the session that the former owner has written down."""
+        session: Any = self._session
+        noted = SessionRecord(self.remote, owner, session, checkpoint).read()
+        if noted is None or noted.made_of != made_of:
+            return None
+        return find_left_running(self, owner, noted, checkpoint, may_write)
 
     def end_former(self, owner: Owner, checkpoint: str) -> None:
         """That is in the session which the former owner has written down."""
@@ -126,12 +137,21 @@ class ConnectBackend(SparkBackend):
 
     def end_noted(self, query: NotedQuery) -> None:
         """By its session."""
-        end_queries(self.remote, query.place, query.task)
+        end_queries(self.remote, query.place, query.task, query.token)
 
-    def let_go(self, session: SparkSession) -> None:
-        """End a query's session in the background; a lost server has none to end."""
+    def let_go(self, session: SparkSession, *, is_kept: Callable[[], bool] = nobody_keeps_it) -> None:
+        """End a session in the background; a lost server has none to end."""
         with contextlib.suppress(RuntimeError):  # nobody waits any more; it ends when its server misses us
-            self.pool.submit(end_session, session, release=not self._is_lost)
+            self.pool.submit(self._end, session, is_kept)
+
+    def _end(self, session: SparkSession, is_kept: Callable[[], bool]) -> None:
+        is_released = not self._is_lost
+        try:
+            with asking():
+                is_released = is_released and not is_kept()
+        except (PySparkException, ConnectionLostError, SessionClosedError):
+            is_released = False  # nobody is there to be told
+        end_session(session, release=is_released)
 
     def checkpoint(self, place: str) -> DataFrameCheckpoint:
         """Through the server."""

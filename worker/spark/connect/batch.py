@@ -19,7 +19,8 @@ from worker.spark.batches.put_batch import put_batch
 from worker.spark.batches.rows import CurrentBatch
 from worker.spark.checkpoint_rules import read_query_id
 from worker.spark.connect.checkpoint import DataFrameCheckpoint
-from worker.spark.connect.gate import ConnectGateEntry, GateChannel
+from worker.spark.connect.gate import ConnectGateEntry
+from worker.spark.connect.gate_channel import GateChannel
 from worker.spark.connect.handle import failure_text
 from worker.spark.connect.rows import ArrowBatch
 from worker.spark.connect.sessions import open_session
@@ -130,13 +131,12 @@ class SinkOpening:
     """What it takes to open a task's sink where its batches are."""
 
     definition: SinkDefinition
-    owner: Owner
     columns: Sequence[Field]
     aside: PuttingAside | None = None
 
-    def open(self, spark: SparkSession) -> Sink:
+    def open(self, spark: SparkSession, owner: Owner) -> Sink:
         """The claim is the worker's once more, under the same token: a newer owner's stays."""
-        sink = open_sink(self.definition, self.owner, lambda: spark, self.aside)
+        sink = open_sink(self.definition, owner, lambda: spark, self.aside)
         if sink is None:
             raise SinkError("the sink is one of Spark's own")
         sink.claim()
@@ -145,26 +145,37 @@ class SinkOpening:
 
 
 class WriteToSink:
-    """Puts each batch into the fenced sink of a definition, opened where the batches are."""
+    """Puts each batch into the fenced sink of a definition, opened where the batches are.
+
+    It is opened anew for each owner that the query has in turn.
+    """
 
     def __init__(self, opening: SinkOpening, steps: BatchSteps) -> None:
         self._opening = opening
         self._steps = steps
         self._sink: Sink | None = None
+        self._owner: Owner | None = None
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Write it, unless the fence refuses."""
         del batch_id
         process = _running_process()
-        if self._sink is None:
-            self._sink = self._opening.open(frame.sparkSession)
+        sink = self._sink_of(process.gate.owner, frame.sparkSession)
         mark = process.mark()
 
         def backend(made: DataFrame) -> ArrowBatch:
             return ArrowBatch(made, mark, process.gate.check)
 
-        put = put_batch(self._sink, frame, self._steps, backend)
+        put = put_batch(sink, frame, self._steps, backend)
         process.gate.count(put.total, put.left_out)
+
+    def _sink_of(self, owner: Owner, spark: SparkSession) -> Sink:
+        if self._sink is not None and self._owner != owner:
+            self._sink.close()
+            self._sink = None
+        if self._sink is None:
+            self._sink, self._owner = self._opening.open(spark, owner), owner
+        return self._sink
 
 
 _this_process: BatchProcess | None = None

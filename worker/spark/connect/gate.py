@@ -1,88 +1,47 @@
-"""The two sides of a gate whose batches are done on the server; see `worker.spark.batches.batch_gate`.
-
-A worker and the process on the server that does its query's batches share no memory, but one session, and so
-its settings: each side has one that it writes and the other one reads. A call takes some milliseconds.
-"""
+"""The two sides of a gate whose batches are done on the server; see `worker.spark.batches.batch_gate`."""
 
 from __future__ import annotations
 
 import contextlib
-from enum import Enum
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
 from pyspark.errors import PySparkException
 
-from worker.left_out import NOTHING, LeftOut
+from worker.left_out import NOTHING
 from worker.query_engine import QueryError
 from worker.sinks.errors import BatchRefusedError, FencedError
 from worker.spark.batches.batch_gate import tell_of_refusal
 from worker.spark.causes import describe
+from worker.spark.connect.gate_channel import BatchStatus, GateChannel, GateState, Orders
 from worker.spark.connect.sessions import ConnectionLostError, SessionClosedError, asking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from concurrent.futures import Executor as Pool
     from concurrent.futures import Future
 
-    from pyspark.sql import SparkSession
-
+    from worker.left_out import LeftOut
     from worker.sinks.fence import Owner
-
-_GATE = "sparkherd.gate"
-_BATCH = "sparkherd.batch"
-
-
-class GateState(Enum):
-    """What the worker wants of the query's batches."""
-
-    OPEN = "open"
-    CLOSED = "closed"
-    CUT = "cut"
-
-
-class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What the batches' process says of itself; `total` is how many rows of the task the sink holds.
-
-    `left_out` counts those that were left out since the query was started.
-    """
-
-    inside: bool = False
-    total: int | None = None
-    left_out: LeftOut = NOTHING
-
-
-class GateChannel:
-    """The two settings of one query's session that its gate consists of."""
-
-    def __init__(self, session: SparkSession) -> None:
-        self._session = session  # it closes its connection when nobody has it any more
-
-    def set_state(self, state: GateState) -> None:
-        """By the worker."""
-        self._session.conf.set(_GATE, state.value)
-
-    def state(self) -> GateState:
-        """For the batches' process."""
-        return GateState(self._session.conf.get(_GATE, GateState.OPEN.value))
-
-    def set_status(self, status: BatchStatus) -> None:
-        """By the batches' process."""
-        self._session.conf.set(_BATCH, msgspec.json.encode(status).decode())
-
-    def status(self) -> BatchStatus:
-        """For the worker."""
-        text = self._session.conf.get(_BATCH, "")
-        return msgspec.json.decode(text, type=BatchStatus) if text else BatchStatus()
 
 
 class ConnectGateControl:
     """The worker's side: it asks for what it wants, and reads what became of it."""
 
-    def __init__(self, channel: GateChannel, pool: Pool) -> None:
-        """States are sent from `pool`, for the server may take its time."""
+    def __init__(self, channel: GateChannel, pool: Pool, token: int, before: LeftOut = NOTHING) -> None:
+        """Of the owner with `token`.
+
+        Args:
+            channel: to the process that does the batches.
+            pool: what states are sent from, for the server may take its time.
+            token: the owner's.
+            before: what was left out under owners before this one, since the query was started.
+        """
         self._channel = channel
         self._pool = pool
+        self._token = token
+        self._before = before
         self._sent: Future[None] | None = None
         self._known = BatchStatus()
 
@@ -93,15 +52,19 @@ class ConnectGateControl:
 
     @property
     def left_out(self) -> LeftOut:
-        """How many rows were left out since the query was started, as of the last batch."""
-        return self._status().left_out
+        """How many rows were left out since this owner has the query, as of the last batch."""
+        return self._status().left_out - self._before
 
     @property
     def is_occupied(self) -> bool:
-        """A state that is on its way comes first: once it is known, no batch slips in unseen."""
+        """A state that is on its way comes first: once it is known, no batch slips in unseen.
+
+        A batch of a newer owner is none of this one's.
+        """
         if self._sent is not None:
             self._sent.result()
-        return self._status().inside
+        status = self._status()
+        return status.inside and status.token in {None, self._token}
 
     def close(self) -> None:
         """Let no batch in any more."""
@@ -123,7 +86,7 @@ class ConnectGateControl:
         """A server that cannot be reached has no use for it."""
         try:
             with asking():
-                self._channel.set_state(state)
+                self._channel.set_state(self._token, state)
         except (ConnectionLostError, SessionClosedError):
             return
 
@@ -141,13 +104,14 @@ class ConnectGateEntry:
     """The batches' side, for `worker.spark.batches.batch_gate.through_gate`.
 
     It says that a batch is inside before it looks whether one may be: so whoever closes the gate, and then
-    finds nobody inside, can rely on that.
+    finds nobody inside, can rely on that; and so can an heir that was appointed and then finds nobody inside.
+    `owner` is whom batches are done for: an heir from the first batch that begins after it was appointed.
     """
 
     def __init__(self, channel: GateChannel, owner: Owner) -> None:
+        self.owner = owner
         self.ended: QueryError | None = None
         self._channel = channel
-        self._owner = owner
         self._status = BatchStatus()
 
     def enter(self) -> None:
@@ -159,7 +123,7 @@ class ConnectGateEntry:
         may_begin = False
         try:
             self._report(inside=True)
-            may_begin = self._state() is GateState.OPEN
+            may_begin = self._state_by_the_heir() is GateState.OPEN
         finally:
             if not may_begin:
                 self.leave()
@@ -179,7 +143,7 @@ class ConnectGateEntry:
         Raises:
             BatchRefusedError: it is being cut short, or a newer owner has closed the query's session.
         """
-        if self._state() is GateState.CUT:
+        if self._orders().state is GateState.CUT:
             raise BatchRefusedError("the batch was cut short: the query is being stopped")
 
     def fail(self, error: BaseException) -> None:
@@ -187,22 +151,33 @@ class ConnectGateEntry:
         cause = str(error) if isinstance(error, BatchRefusedError) else describe(error)
         self.ended = QueryError(cause, isinstance(error, FencedError))
         if self.ended.fenced:
-            tell_of_refusal(self._owner, "fence", cause)
+            tell_of_refusal(self.owner, "fence", cause)
 
     def count(self, total: int, left_out: LeftOut) -> None:
         """Have `leave` tell how many rows of the task the sink holds, and how many were left out."""
         so_far = self._status.left_out + left_out
         self._status = msgspec.structs.replace(self._status, total=total, left_out=so_far)
 
-    def _report(self, *, inside: bool) -> None:
-        self._status = msgspec.structs.replace(self._status, inside=inside)
-        try:
-            self._channel.set_status(self._status)
-        except PySparkException:
-            raise BatchRefusedError("the query's session is closed: the task has another owner") from None
+    def _state_by_the_heir(self) -> GateState:
+        """What the newest owner wants that was appointed; the batch is that one's."""
+        while (orders := self._orders()).heir > self.owner.token:
+            self.owner = replace(self.owner, token=orders.heir)
+            self._report(inside=True)
+        return orders.state
 
-    def _state(self) -> GateState:
-        try:
-            return self._channel.state()
-        except PySparkException:
-            raise BatchRefusedError("the query's session is closed: the task has another owner") from None
+    def _report(self, *, inside: bool) -> None:
+        self._status = msgspec.structs.replace(self._status, inside=inside, token=self.owner.token)
+        with _session_needed():
+            self._channel.set_status(self._status)
+
+    def _orders(self) -> Orders:
+        with _session_needed():
+            return self._channel.orders(self.owner.token)
+
+
+@contextlib.contextmanager
+def _session_needed() -> Iterator[None]:
+    try:
+        yield
+    except PySparkException:
+        raise BatchRefusedError("the query's session is closed: the task has another owner") from None

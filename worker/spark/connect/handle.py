@@ -15,6 +15,8 @@ from worker.spark.causes import describe, failure
 from worker.spark.connect.sessions import SessionClosedError, asking
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.errors import PySparkException
     from pyspark.sql.streaming.query import StreamingQuery
 
@@ -23,6 +25,7 @@ _TAKEN = (
     "the query's session on the Spark Connect server is closed: another worker has taken the task over,"
     " or somebody has closed it there"
 )
+_INHERITED = "another worker has taken the query over as it runs on the Spark Connect server"
 
 
 class RemoteHandle(Handle):
@@ -36,17 +39,31 @@ class RemoteHandle(Handle):
     def __init__(
         self,
         query: StreamingQuery,
+        has_heir: Callable[[], bool],
         *,
         is_bounded: bool,
         commits_late: bool,
         interval_ms: int | None = None,
+        former: int = -1,
     ) -> None:
+        """Of a query that Spark runs.
+
+        Args:
+            query: PySpark's own.
+            has_heir: whether a newer owner has it, so that it is to be left alone.
+            is_bounded: whether it comes to an end by itself.
+            commits_late: as of `Handle`.
+            interval_ms: of its trigger, in milliseconds.
+            former: the last batch that is a former owner's to tell of.
+        """
         self.query: Any = query
+        self._has_heir = has_heir
+        self._former = former
         self.is_bounded = is_bounded
         self.interval_ms = interval_ms
         self.commits_late = commits_late
         self._halting = False
-        self._taken = False
+        self._taken = self._is_inherited = False
 
     def last_batch(self) -> int:
         """By the last of Spark's records."""
@@ -58,6 +75,7 @@ class RemoteHandle(Handle):
         """All records that Spark keeps are fetched only if more than one is new."""
         if self._taken:
             return []
+        after = max(after, self._former)
         try:
             with asking():
                 last = self.query.lastProgress
@@ -67,7 +85,7 @@ class RemoteHandle(Handle):
         except SessionClosedError:
             self._taken = True
             return []
-        return [record_of(each) for each in [*records, last]]
+        return [record_of(each) for each in [*records, last] if each.batchId > after]
 
     def activity(self) -> Activity:
         """By Spark's status of it; one whose session is closed rests."""
@@ -85,6 +103,8 @@ class RemoteHandle(Handle):
 
     def has_terminated(self) -> bool:
         """A query that is being stopped calls itself inactive before it is."""
+        if self._taken:
+            return True
         try:
             with asking():
                 active = self.query.isActive
@@ -95,6 +115,8 @@ class RemoteHandle(Handle):
 
     def failure(self) -> QueryError | None:
         """In the exception that the server keeps of it."""
+        if self._is_inherited:
+            return QueryError(_INHERITED)
         if self._taken:
             return QueryError(_TAKEN)
         try:
@@ -105,10 +127,16 @@ class RemoteHandle(Handle):
         return None if exception is None else failure_of(exception)
 
     def halt(self) -> None:
-        """Returns when the query is over; the process that did its batches is killed with it."""
+        """Returns when the query is over; the process that did its batches is killed with it.
+
+        A query that a newer owner has taken over goes on.
+        """
         self._halting = True
         with asking():
-            self.query.stop()
+            if self._has_heir():
+                self._taken = self._is_inherited = True
+            else:
+                self.query.stop()
         self._halting = False
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql.connect.dataframe import DataFrame
@@ -11,11 +11,13 @@ from pyspark.sql.connect.streaming.query import StreamingQuery
 from pyspark.sql.connect.streaming.readwriter import DataStreamWriter
 
 from definition.intervals import trigger_interval_ms
+from worker.left_out import NOTHING
 from worker.query_engine import QueryError
 from worker.spark.backend import QuerySession
 from worker.spark.causes import describe
 from worker.spark.connect.checkpoint import DataFrameCheckpoint
-from worker.spark.connect.gate import ConnectGateControl, GateChannel
+from worker.spark.connect.gate import ConnectGateControl
+from worker.spark.connect.gate_channel import GateChannel
 from worker.spark.connect.handle import RemoteHandle
 from worker.spark.connect.query_output import ConnectQueryOutput
 from worker.spark.connect.session_record import SessionRecord
@@ -26,13 +28,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from threading import BoundedSemaphore
 
+    from pyspark.sql.connect.session import SparkSession
+
     from definition.scheduling import Scheduling
     from worker.lag.offset_log import Order
+    from worker.left_out import LeftOut
     from worker.sinks.fence import Owner
     from worker.threads import DaemonPool
 
 _ASYNC_PROGRESS = "asyncProgressTrackingEnabled"
 """Spark's option of a sink to write offsets and commits from time to time only."""
+
+
+def nobody_keeps_it() -> bool:
+    """A session that nobody else has."""
+    return False
 
 
 class Server(Protocol):
@@ -43,8 +53,8 @@ class Server(Protocol):
     pool: DaemonPool
     starting: BoundedSemaphore
 
-    def let_go(self, session: Any) -> None:
-        """End a query's session in the background."""
+    def let_go(self, session: Any, *, is_kept: Callable[[], bool] = nobody_keeps_it) -> None:
+        """End a session in the background; if it `is_kept`, only the connection to it."""
         ...
 
 
@@ -71,8 +81,19 @@ NOT_ON_CONNECT: Final = (
 )
 
 
+class FoundSession(NamedTuple):
+    """A session at the server, and what was left out of its query before its present owner had it."""
+
+    session_id: str
+    session: SparkSession
+    left_out: LeftOut = NOTHING
+
+
 class ConnectQuerySession(QuerySession):
-    """A session that only this query has; it ends with it."""
+    """A session that only this query has; it ends with it.
+
+    `is_ours` is false as long as it belongs to a former owner who may come back.
+    """
 
     writer_type: Any = DataStreamWriter
     query_type: Any = StreamingQuery
@@ -81,18 +102,36 @@ class ConnectQuerySession(QuerySession):
         self,
         server: Server,
         owner: Owner,
-        conf: Mapping[str, str],
+        found: FoundSession,
         checkpoint: str,
         may_write: Callable[[], bool],
     ) -> None:
+        session: Any = found.session
+        self.spark = session
+        self.checkpoint = DataFrameCheckpoint(session, checkpoint)
+        self.channel = GateChannel(found.session)
+        self.gate = ConnectGateControl(self.channel, server.pool, owner.token, found.left_out)
+        self.output = ConnectQueryOutput(owner, self.gate, found.session_id, checkpoint, may_write)
+        self.record = SessionRecord(server.remote, owner, session, checkpoint)
+        self.is_ours = True
         self._server = server
+        self._session_id = found.session_id
+        self.owner = owner
         self._may_write = may_write
-        self._session_id = new_session_id(owner.token)
-        self.spark = open_configured(server, self._session_id, conf)
-        self.checkpoint = DataFrameCheckpoint(self.spark, checkpoint)
-        self.gate = ConnectGateControl(GateChannel(self.spark), server.pool)
-        self.output = ConnectQueryOutput(owner, self.gate, self._session_id, checkpoint, may_write)
-        self._record = SessionRecord(server.remote, owner, self.spark, checkpoint)
+
+    @classmethod
+    def new(
+        cls,
+        server: Server,
+        owner: Owner,
+        conf: Mapping[str, str],
+        checkpoint: str,
+        may_write: Callable[[], bool],
+    ) -> ConnectQuerySession:
+        """One that nobody else has."""
+        session_id = new_session_id(owner.token)
+        found = FoundSession(session_id, open_configured(server, session_id, conf))
+        return cls(server, owner, found, checkpoint, may_write)
 
     def require_query(self, text: str) -> None:
         """By the server's parser."""
@@ -112,12 +151,16 @@ class ConnectQuerySession(QuerySession):
         if wanted is not None:
             raise QueryError.at("scheduling", NOT_ON_CONNECT, permanent=True)
 
-    def inherit(self) -> None:
+    def inherit(self, made_of: str) -> None:
         """A killed worker's query goes on; the owner before this one has written down where."""
         if not self._may_write():
             raise QueryError("the worker has lost its lease, so it may not end another's query")
-        self._record.end_former()
-        self._record.write(self._session_id)
+        self.record.end_former()
+        self.note_down(made_of)
+
+    def note_down(self, made_of: str) -> None:
+        """Say beside the checkpoint that the task's query is in this session, and whose it is."""
+        self.record.write(self._session_id, made_of)
 
     def start(self, writer: Any, begin: Callable[[], None]) -> RemoteHandle:
         """At the server, when it is its turn there."""
@@ -128,13 +171,19 @@ class ConnectQuerySession(QuerySession):
         with self._server.starting:
             begin()
             query = self.output.begin(writer.option("checkpointLocation", self.checkpoint.place))
-        return RemoteHandle(query, is_bounded=bounded, commits_late=late, interval_ms=interval_ms)
+        return RemoteHandle(
+            query, self.has_heir, is_bounded=bounded, commits_late=late, interval_ms=interval_ms
+        )
+
+    def has_heir(self) -> bool:
+        """Whether a newer owner has taken the query over, so that it is to be left alone."""
+        return self.channel.has_heir(self.owner.token)
 
     def close(self) -> None:
-        """Let go of the sink here; the session is ended in the background."""
+        """Let go of the sink here; the session is ended in the background, unless it is another owner's."""
         self.output.close()
         session: Any = self.spark
-        self._server.let_go(session)
+        self._server.let_go(session, is_kept=lambda: not self.is_ours or self.has_heir())
 
 
 def require_query(session: Any, text: str) -> None:

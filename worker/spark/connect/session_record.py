@@ -1,7 +1,8 @@
 """Which session runs a task, written down beside its checkpoint for whoever owns the task next.
 
 Sessions have ids that nobody else has, rather than ids that can be reckoned from the task's name: a session
-that was closed can never be opened again, and one that two owners shared could be closed by the older one.
+that was closed can never be opened again. Two owners share one only where the newer one has taken the query
+over as it runs (`worker.spark.connect.adoption`); the older one then leaves it alone.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+import msgspec
 import structlog
 from pyspark.errors import PySparkException
 
 from worker.query_engine import NotedQuery
 from worker.spark.connect.checkpoint import DataFrameCheckpoint
+from worker.spark.connect.gate_channel import GateChannel
 from worker.spark.connect.sessions import SessionClosedError, asking, end_session, open_session, token_of
 
 if TYPE_CHECKING:
@@ -30,6 +33,20 @@ _STOPS = 40
 """Tries to stop a query; the server waits for half a second each time, which a batch may outlast."""
 
 
+class NotedSession(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an owner writes down of its query.
+
+    Args:
+        session: the id of the session that it runs in.
+        token: the owner's; None in entries of former versions, whose sessions' ids may tell it.
+        made_of: a digest of what it was made of (`worker.spark.adoption`); None likewise.
+    """
+
+    session: str
+    token: int | None = None
+    made_of: str | None = None
+
+
 class SessionRecord:
     """One task's entry, the same before and after a reset."""
 
@@ -39,46 +56,58 @@ class SessionRecord:
         self._name = owner.task + _ENDING
         self._folder = DataFrameCheckpoint(spark, checkpoint.rpartition("/")[0])
 
+    def read(self) -> NotedSession | None:
+        """What is written there, None if nothing is."""
+        return _noted(self._folder.read(self._name))
+
     def end_former(self) -> None:
         """End the queries of the session that is written there, and the session."""
-        former = _uuid(self._folder.read(self._name))
-        if former is None:
-            return
-        end_queries(self._url, former, self._owner.task)
+        former = self.read()
+        if former is not None:
+            end_queries(self._url, former.session, self._owner.task, self._owner.token)
 
-    def write(self, session_id: str) -> None:
+    def write(self, session_id: str, made_of: str) -> None:
         """Write down the owner's own."""
-        self._folder.create(self._name, session_id)
+        noted = NotedSession(session=session_id, token=self._owner.token, made_of=made_of)
+        self._folder.create(self._name, msgspec.json.encode(noted).decode())
 
 
 def read_session_records(spark: SparkSession, folder: str) -> tuple[NotedQuery, ...]:
-    """All entries in the folder of a group's checkpoints that tell a token; those of former versions do not.
+    """All entries in the folder of a group's checkpoints that tell a token; those of former versions may not.
 
     Raises:
         QueryError: they cannot be read, if only because one is being replaced at the moment.
     """
     entries = DataFrameCheckpoint(spark, folder).read_all(_ENDING)
-    sessions = ((task, _uuid(text)) for task, text in sorted(entries.items()))
+    found = ((task, _noted(text)) for task, text in sorted(entries.items()))
     return tuple(
-        NotedQuery(task, token, session_id)
-        for task, session_id in sessions
-        if session_id is not None and (token := token_of(session_id)) is not None
+        NotedQuery(task, noted.token, noted.session)
+        for task, noted in found
+        if noted is not None and noted.token is not None
     )
 
 
-def end_queries(url: str, session_id: str, task: str) -> None:
-    """End the queries of a task's session, and the session; it may be over already."""
+def end_queries(url: str, session_id: str, task: str, token: int) -> None:
+    """End the queries of a task's session, and the session; it may be over already.
+
+    Args:
+        url: of the server.
+        session_id: the session's.
+        task: whose it is.
+        token: whoever has a newer one has taken the query over, and keeps it.
+    """
     session = open_session(url, session_id)
+    is_ours = True
     try:
         with asking():
-            queries = session.streams.active
-            for query in queries:
+            is_ours = not GateChannel(session).has_heir(token)
+            for query in session.streams.active if is_ours else ():
                 stop_query(query)
                 log.warning("stopped a query that a former owner left", task=task, run=query.runId)
     except SessionClosedError:
         return  # in order, or by somebody else
     finally:
-        end_session(session)
+        end_session(session, release=is_ours)
 
 
 def stop_query(query: StreamingQuery) -> None:
@@ -92,8 +121,16 @@ def stop_query(query: StreamingQuery) -> None:
     return None
 
 
-def _uuid(text: str | None) -> str | None:
+def _noted(text: str | None) -> NotedSession | None:
+    """An entry; those of former versions are a session's id and nothing else."""
+    told = (text or "").strip()
     try:
-        return str(UUID((text or "").strip()))
+        noted = msgspec.json.decode(told, type=NotedSession)
+        return msgspec.structs.replace(noted, session=str(UUID(noted.session)))
+    except (msgspec.DecodeError, ValueError):
+        pass
+    try:
+        session = str(UUID(told))
     except ValueError:
         return None
+    return NotedSession(session=session, token=token_of(session))
