@@ -18,7 +18,7 @@ from worker.spark.connect.sessions import open_session
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-TOKENS = "SELECT token FROM  WHERE task = 't'"
+TOKENS = "SELECT token FROM sparkherd_fence WHERE task = 't'"
 
 
 @pytest.fixture
