@@ -62,7 +62,7 @@ def test_a_query_that_is_taken_between_two_questions_says_so() -> None:
             raise SparkException("[INVALID_HANDLE.SESSION_CLOSED] It is closed.")
 
     query: Any = Taken()
-    handle = RemoteHandle(query, is_bounded=False, commits_late=False)
+    handle = RemoteHandle(query, lambda: False, is_bounded=False, commits_late=False)
     assert not handle.has_terminated()
     assert handle.is_resting()
     failure = handle.failure()

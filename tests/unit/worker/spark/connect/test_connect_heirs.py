@@ -1,0 +1,75 @@
+"""Queries that several owners have in turn: what is noted down of them, what a former owner leaves alone."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+import pytest
+
+from worker.spark.connect.handle import RemoteHandle
+from worker.spark.connect.session_record import NotedSession, _noted
+from worker.spark.connect.sessions import new_session_id
+
+
+class Query:
+    """A query at the server."""
+
+    isActive = True  # noqa: N815 - PySpark's name
+
+    def __init__(self) -> None:
+        self.stops = 0
+
+    def stop(self) -> None:
+        self.stops += 1
+
+
+@pytest.mark.parametrize("has_heir", [True, False])
+def test_who_gives_up_a_query_that_has_an_heir_leaves_it_running(*, has_heir: bool) -> None:
+    """To its former owner it is over all the same, and the cause says where it went."""
+    query: Any = Query()
+    handle = RemoteHandle(query, lambda: has_heir, is_bounded=False, commits_late=False)
+    handle.halt()
+    assert query.stops == (0 if has_heir else 1)
+    assert handle.has_terminated() == has_heir
+    if has_heir:
+        assert handle.progress(-1) == []
+        failure = handle.failure()
+        assert failure is not None
+        assert failure.cause.startswith("another worker has taken the query over")
+
+
+def test_batches_that_a_former_owner_has_told_of_are_not_told_again() -> None:
+    """Those after them are, be they done before the query was taken over or since."""
+    records = [_record(batch_id) for batch_id in range(6)]
+    query: Any = SimpleNamespace(lastProgress=records[-1], recentProgress=records[:-1])
+    handle = RemoteHandle(query, lambda: False, is_bounded=False, commits_late=False, former=2)
+    assert [each["batchId"] for each in handle.progress(-1)] == [3, 4, 5]
+    assert [each["batchId"] for each in handle.progress(4)] == [5]
+    assert handle.progress(5) == []
+
+
+def _record(batch_id: int) -> Any:
+    return SimpleNamespace(
+        batchId=batch_id,
+        batchDuration=4,
+        timestamp="2026-01-01T00:00:00Z",
+        sources=[],
+        durationMs={},
+        eventTime={},
+        stateOperators=[],
+    )
+
+
+def test_what_is_noted_down_of_a_query() -> None:
+    """Entries of former versions are a session's id, which tells the token; anything else is no entry."""
+    session = new_session_id(4)
+    full = NotedSession(session=session, token=7, made_of="abc")
+    assert _noted(msgspec.json.encode(full).decode() + "\n") == full
+    assert _noted(f"{session}\n") == NotedSession(session=session, token=4)
+    older = str(uuid4())
+    assert _noted(older) == NotedSession(session=older)
+    for text in (None, "", "no id", '{"session": "no id", "token": 3}', '{"token": 3}', "[]", "7"):
+        assert _noted(text) is None
