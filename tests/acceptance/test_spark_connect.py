@@ -32,6 +32,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(1200
 
 MODULE = Path(__file__).parents[1] / "integration" / "spark" / "connect" / "tested_on_server.py"
 FILES, ROWS = 12, 20
+TAKEN = "took over a query as it runs"
 SLOW = "SELECT id, reflect('java.lang.Thread', 'sleep', 10L) AS never FROM source"
 
 
@@ -138,27 +139,59 @@ def _ended(server: ConnectServer, task: str) -> bool:
     return _refused(server, task) or "CONCURRENT_STREAM_LOG_UPDATE" in said
 
 
-def test_a_frozen_worker_s_query_is_ended(herd: Herd, servers: list[ConnectServer]) -> None:
-    """The next owner, on the same server, stops what goes on there; thawed, the first one does no harm."""
+def test_a_frozen_worker_s_query_is_taken_over(herd: Herd, servers: list[ConnectServer]) -> None:
+    """The next owner, on the same server, has it as it runs; thawed, the first one does no harm."""
     flow, group = Flow(herd), GroupView(herd)
     anna = herd.start_worker("anna", "--session-timeout-ms", "15000", remote=servers[1].url)
     eventually(lambda: _present(group, 1), "anna is a member", alive=herd.daemons)
     group.create("plain", flow.plain())
     eventually(lambda: len(flow.ids("plain")) >= ROWS, "batches are done", alive=herd.daemons)
-    first = group.tasks()["plain"].token
+    first, run = group.tasks()["plain"].token, _run(herd, servers[1])
     berta = herd.start_worker("berta", remote=servers[1].url)
     eventually(lambda: _present(group, 2), "berta is a member", alive=herd.daemons)
     anna.process.send_signal(signal.SIGSTOP)
     eventually(lambda: group.tasks()["plain"].token > first, "berta has the task", alive=herd.daemons)
-    eventually(
-        lambda: "a former owner left" in berta.log() or _refused(servers[1], "plain"),
-        "the query that goes on is stopped, or refused before it comes to that",
-        alive=herd.daemons,
-    )
+    eventually(lambda: TAKEN in berta.log(), "it has the query as it runs", alive=herd.daemons)
     anna.process.send_signal(signal.SIGCONT)
-    eventually(lambda: set(flow.ids("plain")) == set(flow.everything), "all is done", alive=herd.daemons)
     eventually(lambda: group.settled(2), "anna is back, and does nothing of it", alive=herd.daemons)
+    flow.add()
+    eventually(lambda: set(flow.ids("plain")) == set(flow.everything), "all is done", alive=herd.daemons)
     assert flow.ids("plain") == flow.everything
+    assert _run(herd, servers[1]) == run
+
+
+def test_a_killed_worker_costs_its_query_nothing(herd: Herd, servers: list[ConnectServer]) -> None:
+    """It goes on while nobody has it; one worker after another takes it over, the same run of it."""
+    flow, group = Flow(herd), GroupView(herd)
+    herd.start_worker("anna", remote=servers[1].url)
+    eventually(lambda: _present(group, 1), "anna is a member", alive=herd.daemons)
+    group.create("plain", flow.plain())
+    eventually(lambda: len(flow.ids("plain")) >= ROWS, "batches are done", alive=herd.daemons)
+    run = _run(herd, servers[1])
+    for former, name in (("anna", "berta"), ("berta", "carla")):
+        token = group.tasks()["plain"].token
+        herd.workers.pop(former).kill()
+        flow.add()
+        eventually(lambda: set(flow.ids("plain")) == set(flow.everything), "it goes on", alive=herd.daemons)
+        heir = herd.start_worker(name, remote=servers[1].url)
+        eventually(lambda heir=heir: TAKEN in heir.log(), "it has a new owner", alive=herd.daemons)  # type: ignore[misc]
+        assert group.tasks()["plain"].token > token
+        flow.add()
+        eventually(lambda: set(flow.ids("plain")) == set(flow.everything), "it goes on", alive=herd.daemons)
+    assert flow.ids("plain") == flow.everything
+    assert _run(herd, servers[1]) == run
+    group.delete("plain")
+    eventually(lambda: not _is_running(_session(herd, "plain", servers[1])), "it ends", alive=herd.daemons)
+
+
+def _run(herd: Herd, server: ConnectServer) -> str:
+    """Spark's id of the run of the query of the task `plain`; another start would have another one."""
+    session = _session(herd, "plain", server)
+    try:
+        [query] = session.streams.active
+        return str(query.runId)
+    finally:
+        end_session(session, release=False)
 
 
 def test_the_query_of_a_deleted_task_is_ended(herd: Herd, servers: list[ConnectServer]) -> None:
@@ -204,7 +237,7 @@ def _runs(group: GroupView) -> bool:
 def _session(herd: Herd, task: str, server: ConnectServer) -> SparkSession:
     """The one that the task's query runs in, as its owner has noted it down."""
     [entry] = (herd.folder / "checkpoints" / "herd" / f"{task}~session").glob("part-*")
-    return open_session(server.url, entry.read_text().strip())
+    return open_session(server.url, json.loads(entry.read_text())["session"])
 
 
 def _is_running(session: SparkSession) -> bool:

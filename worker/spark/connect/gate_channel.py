@@ -83,7 +83,7 @@ class GateChannel:
 
     def has_heir(self, token: int) -> bool:
         """Whether a newer owner than that of `token` has the query."""
-        return int(self._session.conf.get(_HEIR, _NOBODY)) > token
+        return int(str(self._session.conf.get(_HEIR, _NOBODY))) > token
 
     def set_status(self, status: BatchStatus) -> None:
         """By the batches' process."""

@@ -8,7 +8,7 @@ import pytest
 
 from tests.integration.spark.test_spark_fencing import raise_fence
 from worker.query_engine import QueryError
-from worker.spark.connect.gate import GateState  # noqa: TC001
+from worker.spark.connect.gate_channel import GateState  # noqa: TC001
 
 
 async def test_a_stop_lets_the_batch_in_flight_finish(
