@@ -2,8 +2,9 @@
 
 A real manager and real workers as processes, twelve tasks that always have input, half of them with a state,
 into one PostgreSQL, whose table of fences is looked at each 10 ms. What it is compared with is in the same
-run, before and after: plain drivers with a warm Spark, whose operator stops four queries after their batch
-and starts them at once in the other one.
+run, before and after: plain drivers with a warm Spark, whose operator stops queries after their batch and
+starts them at once in the other one. A worker that joins starts four tasks; so does the driver that its moves
+are compared with. When one is drained, two others start two each; so do the drivers then.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from benchmarks.peers.plain_drivers import PlainDrivers
-from benchmarks.tools.figures import ResultLine, summary
+from benchmarks.tools.figures import Curve, ResultLine, shares, summary
 from benchmarks.tools.moved_queries import STATEFUL, TASKS
 from benchmarks.tools.moving_herd import MovingHerd
 from tests.integration.postgres import running
@@ -35,16 +36,19 @@ CYCLES = 3
 QUICK_CYCLES = 1
 MOST_MOVES = 2
 """Of a task in a rolling restart: once it must, when its own worker is restarted."""
-PLAIN = "a plain warm restart by hand"
+PLAIN = "four queries restarted by hand in a warm driver"
+PLAIN_TWO = "two queries restarted by hand in each of two warm drivers"
 COLD, DRAIN, WARM = "a worker joins with a cold JVM", "a worker is drained", "a worker joins with a warm JVM"
 KILL, FREEZE, ROLLING = "a worker is killed", "a worker is frozen", "all workers are restarted in turn"
 GOALS = {COLD: 1.3, DRAIN: 1.0, WARM: 1.0}
+TWO_EACH = {DRAIN, KILL, FREEZE}
+"""Where two workers start two tasks each."""
 
 Gaps = defaultdict[str, "list[Gap]"]
 """By what made the tasks move."""
 
 
-def measure(cycles: int = CYCLES, *, strike: bool = True) -> Iterator[ResultLine]:
+def measure(cycles: int = CYCLES, *, strike: bool = True) -> Iterator[ResultLine | Curve]:
     """The plain queries, the herd, and the plain ones again; `strike` is with kill, freeze and restarts."""
     gaps: Gaps = defaultdict(list)
     with ExitStack() as stack:
@@ -61,20 +65,21 @@ def measure(cycles: int = CYCLES, *, strike: bool = True) -> Iterator[ResultLine
     yield from _lines(gaps)
 
 
-def quick() -> Iterator[ResultLine]:
+def quick() -> Iterator[ResultLine | Curve]:
     """Joins and drains only."""
     return measure(QUICK_CYCLES, strike=False)
 
 
 def _move_by_hand(gaps: Gaps, server: Server, folder: Path, cycles: int) -> None:
     database = sa.make_url(server.new_database("postgresql")).render_as_string(hide_password=False)
-    moved = TASKS[::2][1:5]
+    four, two, other_two = TASKS[::2][1:5], TASKS[::2][1:3], TASKS[1::2][1:3]
     with ExitStack() as stack:
         drivers = PlainDrivers(stack, folder, database)
-        drivers.move(moved, 0)  # nobody counts the first ones
-        drivers.move(moved, 1)
+        drivers.move(four)  # nobody counts the first ones
+        drivers.move((), back=four)
         for _ in range(cycles):
-            gaps[PLAIN] += drivers.move(moved, 0) + drivers.move(moved, 1)
+            gaps[PLAIN] += drivers.move(four) + drivers.move((), back=four)
+            gaps[PLAIN_TWO] += drivers.move(two, back=other_two) + drivers.move(other_two, back=two)
 
 
 def _join_and_drain(gaps: Gaps, herd: MovingHerd, cycles: int) -> None:
@@ -112,15 +117,19 @@ def _after(herd: MovingHerd, do: Callable[[], None], busy: int = len(WORKERS)) -
     return herd.settle(busy)
 
 
-def _lines(gaps: Mapping[str, Sequence[Gap]]) -> Iterator[ResultLine]:
-    plain = _seconds(gaps[PLAIN])
-    yield ResultLine(f"gap: {PLAIN}", None, *summary(plain), "s", _told(gaps[PLAIN]))
+def _lines(gaps: Mapping[str, Sequence[Gap]]) -> Iterator[ResultLine | Curve]:
+    for by_hand in (PLAIN, PLAIN_TWO):
+        found = gaps[by_hand]
+        yield ResultLine(f"gap: {by_hand}", None, *summary(_seconds(found)), "s", _told(found))
     for what, found in gaps.items():
-        if what not in {PLAIN, ROLLING}:
-            ratios = [each / statistics.median(plain) for each in _seconds(found)]
+        if what not in {PLAIN, PLAIN_TWO, ROLLING}:
+            plain = statistics.median(_seconds(gaps[PLAIN_TWO if what in TWO_EACH else PLAIN]))
+            ratios = [each / plain for each in _seconds(found)]
             yield ResultLine(f"gap: {what}", GOALS.get(what), *summary(ratios), "times", _told(found))
     if rolled := gaps.get(ROLLING):
         yield from _rolled(rolled)
+    series = {what: shares(_seconds(found)) for what, found in gaps.items()}
+    yield Curve("standstill of tasks that move", "percent of the moves", "seconds", series, is_share=True)
 
 
 def _rolled(found: Sequence[Gap]) -> Iterator[ResultLine]:

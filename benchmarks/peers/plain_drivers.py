@@ -36,18 +36,31 @@ class PlainDrivers:
         self._drivers = [_driver(stack, command, folder / f"stderr{number}") for number in (0, 1)]
         for driver in self._drivers:
             _heard(driver)
-        for number, driver in enumerate(self._drivers):
-            _tell(driver, {"start": dict.fromkeys(TASKS[number::2], 1)})
+        self._tell([{"start": dict.fromkeys(TASKS[number::2], 1)} for number in (0, 1)])
         self._wait()
 
-    def move(self, tasks: Sequence[str], source: int) -> list[Gap]:
-        """Stop them all at once in one driver and start them in the other; their gaps."""
-        for task in tasks:
+    def move(self, tasks: Sequence[str], back: Sequence[str] = ()) -> list[Gap]:
+        """Stop them all at once and start them in the other driver; their gaps.
+
+        Args:
+            tasks: from the first driver to the second.
+            back: from the second to the first, at the same time.
+        """
+        for task in (*tasks, *back):
             self._attempts[task] += 1
-        _tell(self._drivers[source], {"stop": list(tasks)})
-        _tell(self._drivers[1 - source], {"start": {task: self._attempts[task] for task in tasks}})
+        self._tell([{"stop": list(tasks)}, {"stop": list(back)}])
+        self._tell([{"start": {task: self._attempts[task] for task in each}} for each in (back, tasks)])
         self._wait()
         return self._watch.taken()
+
+    def _tell(self, orders: Sequence[Order]) -> None:
+        """Give each driver its order, and wait until both are carried out."""
+        for driver, order in zip(self._drivers, orders, strict=True):
+            assert driver.stdin is not None
+            driver.stdin.write(f"{json.dumps(order)}\n")
+            driver.stdin.flush()
+        for driver in self._drivers:
+            _heard(driver)
 
     def _wait(self) -> None:
         """Until each has written a batch since it was started last."""
@@ -66,14 +79,6 @@ def _driver(stack: ExitStack, command: list[str], errors: Path) -> subprocess.Po
     stack.callback(process.wait)
     stack.callback(process.kill)
     return process
-
-
-def _tell(driver: subprocess.Popen[str], order: Order) -> None:
-    """Give an order, and wait until it is carried out."""
-    assert driver.stdin is not None
-    driver.stdin.write(f"{json.dumps(order)}\n")
-    driver.stdin.flush()
-    _heard(driver)
 
 
 def _heard(driver: subprocess.Popen[str]) -> None:

@@ -66,12 +66,22 @@ class ResultLine:
 
 @dataclass(frozen=True)
 class Curve:
-    """What a plot shows: how a cost grows with a size, a series each of those that are compared."""
+    """What a plot shows: how a cost grows with a size, a series each of those that are compared.
+
+    `is_share` says that `x` is a share in percent, and no size: how many have not had more than `y`.
+    """
 
     what: str
     x: str
     y: str
     series: Mapping[str, Sequence[tuple[float, float]]]
+    is_share: bool = False
+
+
+def shares(values: Sequence[float]) -> list[tuple[float, float]]:
+    """Of each value, from the smallest on, how many percent of all are not larger."""
+    ordered = sorted(values)
+    return [(100 * number / len(ordered), value) for number, value in enumerate(ordered, 1)]
 
 
 def attempted(what: str, measure: Callable[[], Iterable[ResultLine | Curve]]) -> Iterator[ResultLine | Curve]:

@@ -1,4 +1,7 @@
-"""Curves as pictures, both axes logarithmic: a cost in proportion is a straight line of slope 1."""
+"""Curves as pictures.
+
+Both axes are logarithmic: a cost in proportion is a straight line of slope 1. A share in percent is not.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,9 @@ def plot(curve: Curve, path: Path) -> None:
     figure = Figure(figsize=SIZE_INCHES, layout="constrained")
     axes = figure.subplots()
     for name, points in curve.series.items():
-        axes.plot(*zip(*points, strict=True), marker="o", label=name)
-    axes.set(title=curve.what, xlabel=curve.x, ylabel=curve.y, xscale="log", yscale="log")
+        axes.plot(*zip(*points, strict=True), marker="." if curve.is_share else "o", label=name)
+    x_scale = "linear" if curve.is_share else "log"
+    axes.set(title=curve.what, xlabel=curve.x, ylabel=curve.y, xscale=x_scale, yscale="log")
     axes.grid(visible=True, which="major", alpha=0.3)
     axes.legend()
     with mpl.rc_context({"svg.hashsalt": "sparkherd"}):
