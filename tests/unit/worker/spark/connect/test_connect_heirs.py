@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from worker.spark.connect.handle import RemoteHandle
-from worker.spark.connect.session_record import NotedSession, _noted
+from worker.spark.connect.session_record import NotedSession, noted_session
 from worker.spark.connect.sessions import new_session_id
 
 
@@ -66,10 +66,21 @@ def _record(batch_id: int) -> Any:
 def test_what_is_noted_down_of_a_query() -> None:
     """Entries of former versions are a session's id, which tells the token; anything else is no entry."""
     session = new_session_id(4)
-    full = NotedSession(session=session, token=7, made_of="abc")
-    assert _noted(msgspec.json.encode(full).decode() + "\n") == full
-    assert _noted(f"{session}\n") == NotedSession(session=session, token=4)
+    full = NotedSession(session=session, token=7)
+    assert noted_session(msgspec.json.encode(full).decode() + "\n") == full
+    assert noted_session(f"{session}\n") == NotedSession(session=session, token=4)
     older = str(uuid4())
-    assert _noted(older) == NotedSession(session=older)
-    for text in (None, "", "no id", '{"session": "no id", "token": 3}', '{"token": 3}', "[]", "7"):
-        assert _noted(text) is None
+    assert noted_session(older) == NotedSession(session=older)
+    for token in (-1, 2**60):
+        assert noted_session(f'{{"session": "{session}", "token": {token}}}') is None
+    for text in (
+        None,
+        "",
+        "no id",
+        '{"session": "no id", "token": 3}',
+        '{"token": 3}',
+        "[]",
+        "7",
+        "[" * 100_000,
+    ):
+        assert noted_session(text) is None
