@@ -269,6 +269,14 @@ def test_a_newer_owner_keeps_the_query(taking: Taking) -> None:
     assert taking.session.queries[0].isActive
 
 
+def test_a_query_that_is_taken_over_once_more_is_left_alone(taking: Taking) -> None:
+    """Its former owner gives it up, and closes its own connection."""
+    assert taking.take() is not None
+    taking.channel.appoint(9)
+    taking.query_session.close()
+    assert (taking.session.is_closed, taking.session.is_released) == (True, False)
+
+
 def test_a_newer_owner_that_was_there_before(taking: Taking) -> None:
     """Nothing is written at all."""
     taking.channel.appoint(9)
@@ -290,7 +298,9 @@ def test_which_batch_is_the_last_of_the_former_owner(taking: Taking, phases: Any
         eventTime={},
         stateOperators=[],
     )
-    assert taking.take().committed == last
+    taken = taking.take()
+    assert taken.committed == last
+    assert [each["batchId"] for each in taken.handle.progress(-1)] == ([] if last == 7 else [7])
 
 
 def test_the_end_of_a_former_query(session: Any) -> None:

@@ -9,8 +9,9 @@ from uuid import uuid4
 import msgspec
 import pytest
 
+from worker.sinks.fence import Owner
 from worker.spark.connect.handle import RemoteHandle
-from worker.spark.connect.session_record import NotedSession, noted_session
+from worker.spark.connect.session_record import NotedSession, SessionRecord, noted_session
 from worker.spark.connect.sessions import new_session_id
 
 
@@ -84,3 +85,17 @@ def test_what_is_noted_down_of_a_query() -> None:
         "[" * 100_000,
     ):
         assert noted_session(text) is None
+
+
+def test_what_an_owner_writes_is_what_the_next_one_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the checkpoint: which session, and whose it is."""
+    texts: dict[str, str] = {}
+    session: Any = None
+    record = SessionRecord("sc://x", Owner("g", "t", 7), session, "/c/g/t")
+    folder = SimpleNamespace(create=texts.__setitem__, read=texts.get)
+    monkeypatch.setattr(record, "_folder", folder)
+    record.write(new_session_id(4), 9)
+    assert list(texts) == ["t~session"]
+    noted = record.read()
+    assert noted is not None
+    assert noted.token == 9
