@@ -14,6 +14,9 @@ _OPTIONS: Final = "spark.datasource."
 """`spark.datasource.FORMAT.NAME` is the option NAME of sources and sinks of a format (Spark's
 `SessionConfigSupport`), which nobody would see where options are looked at."""
 
+_OURS: Final = "sparkherd."
+"""By which a worker and the process that does its query's batches on a Spark Connect server agree."""
+
 _WORKERS: Final = "is for the worker's --spark-conf only"
 _AS_OPTIONS: Final = f"{_WORKERS}; write what it sets among the options of the source or the sink"
 
@@ -21,6 +24,8 @@ _AS_OPTIONS: Final = f"{_WORKERS}; write what it sets among the options of the s
 def setting_fault(name: str) -> str | None:
     """Why a definition cannot set what is called so, if it cannot. It is refused in any letters."""
     lower = name.lower()
+    if lower.startswith(_OURS):
+        return "is none of Spark's settings: names that begin so are sparkherd's own"
     if lower.startswith(_OPTIONS):
         return _AS_OPTIONS
     if lower in {SUBSTITUTE.lower(), SQL_ON_FILES.lower()} or lower.startswith(_CATALOGS):

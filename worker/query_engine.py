@@ -353,8 +353,11 @@ class QueryEngine(Protocol):
         """
         ...
 
-    async def end_noted(self, query: NotedQuery) -> None:
+    async def end_noted(self, query: NotedQuery) -> NotedQuery | None:
         """End it, if this engine can reach it and it is not over.
+
+        Returns:
+            The same query under a newer token than was noted down, if it has one: then it goes on.
 
         Raises:
             QueryError: it cannot be done now.

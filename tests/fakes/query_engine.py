@@ -121,7 +121,8 @@ class FakeEngine:
     `broken` maps tasks to the cause of their failing starts, for good of those in `permanent`, an outage of
     those in `away`; the sinks of those in `fenced` refuse the token; starts of tasks in `held` wait for their
     gate, and of those in `begun` cannot be called back there; what is asked about those in `unanswered`, or
-    about "the records", waits for its gate; queries of those in `slow` stop when their batch is done.
+    about "the records", waits for its gate; those noted down that `newer` has are under newer tokens; queries
+    of those in `slow` stop when their batch is done.
     """
 
     def __init__(self) -> None:
@@ -131,6 +132,7 @@ class FakeEngine:
         self.unsettled: dict[str, asyncio.Event] = {}
         self.left: list[NotedQuery] = []
         self.swept: list[NotedQuery] = []
+        self.newer: dict[NotedQuery, NotedQuery] = {}
         self.sweeps = 0
         self.unreadable: str | None = None
         self.unanswered: dict[str, asyncio.Event] = {}
@@ -247,12 +249,15 @@ class FakeEngine:
             raise QueryError(self.unreadable)
         return tuple(self.left)
 
-    async def end_noted(self, query: NotedQuery) -> None:
+    async def end_noted(self, query: NotedQuery) -> NotedQuery | None:
         """Remember it, unless the test wants otherwise."""
         await self._answer(query.task)
         if (cause := self.broken.get(query.task)) is not None:
             raise QueryError(cause)
-        self.swept.append(query)
+        newer = self.newer.get(query)
+        if newer is None:
+            self.swept.append(query)
+        return newer
 
     async def _answer(self, what: str) -> None:
         if (gate := self.unanswered.get(what)) is not None:

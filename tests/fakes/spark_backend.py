@@ -219,12 +219,13 @@ class FakeBackend(SparkBackend):
         may_block()
         return self.left.get(folder, ())
 
-    def end_noted(self, query: NotedQuery) -> None:
+    def end_noted(self, query: NotedQuery) -> NotedQuery | None:
         """Remembered."""
         may_block()
         if self.end_trouble is not None:
             raise self.end_trouble
         self.swept.append(query)
+        return None
 
     def kill(self) -> bool:
         """Remembered."""

@@ -117,9 +117,9 @@ class IsolatedEngine:
         """None: no query outlives its worker."""
         return await self._home.engine.noted(group)
 
-    async def end_noted(self, query: NotedQuery) -> None:
+    async def end_noted(self, query: NotedQuery) -> NotedQuery | None:
         """There is none."""
-        await self._home.engine.end_noted(query)
+        return await self._home.engine.end_noted(query)
 
     async def died(self) -> EngineDeath:
         """For ever: what can be lost is one task's, or is opened again."""

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import structlog
 
+from worker.query_engine import QueryError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from definition.document import Definition
+    from protocol.messages.tasks import Reached
     from worker.query_engine import QuerySpec
     from worker.secrets import Resolved
     from worker.sinks.fence import Owner
@@ -30,21 +34,33 @@ log = structlog.get_logger(__name__)
 
 
 class Adopted(NamedTuple):
-    """A query that has a new owner, and the last batch that it has finished, if any."""
+    """A query that has a new owner, and the last batch that it had finished before, if any."""
 
     handle: Handle
     session: QuerySession
     committed: int | None
 
 
-def made_of(spec: QuerySpec, settings: SparkSettings) -> str:
-    """A digest of all that a query is made of, but for secrets: two that differ are not the same query.
+def made_of(spec: QuerySpec, resolved: Definition, settings: SparkSettings) -> str:
+    """A digest of all that a query is made of: two that differ are not the same query.
 
     Another version of sparkherd is another query: whoever brings it into a herd wants it to run.
+
+    Args:
+        spec: what is to run.
+        resolved: its definition, secrets filled in: with another password it is another query.
+        settings: of this worker's Spark.
     """
     resets = 0 if spec.reset is None else spec.reset.number
-    parts = (version("sparkherd"), spec.group, spec.task, resets, spec.definition, settings.conf)
+    parts = (_version(), spec.group, spec.task, resets, resolved, settings.conf)
     return sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
+
+
+def _version() -> str:
+    try:
+        return version("sparkherd")
+    except PackageNotFoundError:
+        return "not installed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +113,22 @@ def _kept(left: LeftRunning, wanted: Wanted, steps: StartSteps) -> Adopted | Non
 def _taken_over(left: LeftRunning, wanted: Wanted, steps: StartSteps) -> Adopted | None:
     session, definition = left.session, wanted.resolved.definition
     session.output.hidden, session.output.at = wanted.resolved.values, steps.at
-    reached = wanted.spec.reached
-    if reached is not None:
-        session.checkpoint.require(reached)
-    handle = left.take_over(definition.trigger, None if reached is None else reached.batch_id, steps.at)
-    if handle is None or definition.sink is None:
+    if definition.sink is None or not _knows_of(session, wanted.spec.reached):
+        return None
+    taken = left.take_over(definition.trigger, steps.at)
+    if taken is None:
         return None
     session.output.claim(definition.sink, session.spark, wanted.aside)
     steps.begin()
-    return Adopted(handle, session, session.checkpoint.last("commits"))
+    left.go_on()
+    return Adopted(taken.handle, session, taken.committed)
+
+
+def _knows_of(session: QuerySession, reached: Reached | None) -> bool:
+    """Whether its checkpoint does; what is wrong if not, an ordinary start says."""
+    try:
+        if reached is not None:
+            session.checkpoint.require(reached)
+    except QueryError:
+        return False
+    return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from protocol.messages.resources import WorkerResources
 
@@ -168,6 +168,13 @@ class QuerySession(ABC):
         """Let go of everything once the query is over, or was never started. Never blocks for long."""
 
 
+class TakenOver(NamedTuple):
+    """A query that has a new owner, and the last batch that it had finished before, if any."""
+
+    handle: Handle
+    committed: int | None
+
+
 class LeftRunning(ABC):
     """A query of a former owner's that is made of the same as one that is to be started.
 
@@ -177,25 +184,23 @@ class LeftRunning(ABC):
     session: QuerySession
 
     @abstractmethod
-    def take_over(
-        self, trigger: Trigger | None, reported: int | None, at: Callable[[str], None]
-    ) -> Handle | None:
-        """Have its next batches done under the new owner's token.
-
-        When this has returned, no batch is under way under a former one: the sink may be claimed.
+    def take_over(self, trigger: Trigger | None, at: Callable[[str], None]) -> TakenOver | None:
+        """Have it, and hold its next batch: none is under way then, and the sink may be claimed.
 
         Args:
             trigger: by which it was started.
-            reported: the last batch that a former owner has told of; those after it are told by the new one.
-                None if that is not known: then the new one tells of those that are done under its token.
             at: is called with what has to be waited for, and raises if nobody wants it any more.
 
         Returns:
-            None if it has ended meanwhile, or the batch under way takes too long.
+            None if it has ended meanwhile, has a newer owner, or the batch under way takes too long.
 
         Raises:
             QueryError: the worker has lost its lease.
         """
+
+    @abstractmethod
+    def go_on(self) -> None:
+        """The sink is claimed: let the next batch begin, under the new owner's token."""
 
 
 class SparkBackend(ABC):
@@ -281,8 +286,8 @@ class SparkBackend(ABC):
         return WorkerResources()
 
     @abstractmethod
-    def end_noted(self, query: NotedQuery) -> None:
-        """End it, if this Spark has it and it is not over."""
+    def end_noted(self, query: NotedQuery) -> NotedQuery | None:
+        """End it, if this Spark has it and it is not over; as of `worker.query_engine.QueryEngine`."""
 
     @abstractmethod
     def checkpoint(self, place: str) -> CheckpointFolder:

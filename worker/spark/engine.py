@@ -147,10 +147,10 @@ class SparkEngine:
         ask = partial(self._ask, lambda backend: backend.noted(f"{self._settings.root}/{group}"))
         return await asyncio.wrap_future(in_thread("spark-noted", ask))
 
-    async def end_noted(self, query: NotedQuery) -> None:
+    async def end_noted(self, query: NotedQuery) -> NotedQuery | None:
         """End it, in a thread of its own that may be left behind."""
         ask = partial(self._ask, lambda backend: backend.end_noted(query))
-        await asyncio.wrap_future(in_thread("spark-noted", ask))
+        return await asyncio.wrap_future(in_thread("spark-noted", ask))
 
     def _ask(self, question: Callable[[SparkBackend], Result]) -> Result:
         if self._backend is None:

@@ -88,7 +88,7 @@ def launch(
     require_harmless(resolved.definition, spec.definition, settings.allow_jdbc)
     _require_memory(spec.definition, settings)
     aside = putting_aside(spec.definition, resolved.definition)
-    made = made_of(spec, settings)
+    made = made_of(spec, resolved.definition, settings)
     wanted = Wanted(spec, owner, resolved, aside, checkpoint, made)
     if (running := adopted(backend, wanted, may_write, steps)) is not None:
         return Launched(running.handle, running.session, checkpoint, running.committed)

@@ -47,6 +47,7 @@ class OrphanedQueries:
         self._patience_s = patience_s
         self._stale_since: dict[NotedQuery, float] = {}
         self._ended: set[NotedQuery] = set()
+        self._newer: dict[NotedQuery, NotedQuery] = {}
 
     @property
     def are_there(self) -> bool:
@@ -55,7 +56,9 @@ class OrphanedQueries:
 
     def doubtful(self, noted: Iterable[NotedQuery]) -> tuple[NotedQuery, ...]:
         """Those of all that are noted down now of which the manager is to be asked."""
-        present = tuple(noted)
+        there = tuple(noted)
+        self._newer = {query: self._newer[query] for query in there if query in self._newer}
+        present = tuple(self._newer.get(query, query) for query in there)
         self._ended.intersection_update(present)
         self._stale_since = {
             query: self._stale_since[query] for query in present if query in self._stale_since
@@ -66,6 +69,12 @@ class OrphanedQueries:
         """Those that are to be ended now: `stale` by the manager's word, and for long enough."""
         self._stale_since = {query: self._stale_since.get(query, now) for query in stale}
         return tuple(query for query, since in self._stale_since.items() if since + self._patience_s <= now)
+
+    def is_under(self, query: NotedQuery, newer: NotedQuery) -> None:
+        """It goes on under a newer token than was noted down of it: the manager is to be asked about that."""
+        self._stale_since.pop(query, None)
+        self._newer |= {noted: newer for noted, known in self._newer.items() if known == query}
+        self._newer.setdefault(query, newer)
 
     def ended(self, query: NotedQuery) -> None:
         """It has been ended, or was over: it is not asked about again."""
@@ -123,9 +132,12 @@ class OrphanSweep:
 
     async def _end(self, query: NotedQuery) -> bool:
         try:
-            await self._answer(query, lambda: self._engine.end_noted(query))
+            newer = await self._answer(query, lambda: self._engine.end_noted(query))
         except QueryError as error:
             _tell_of_waiting(error)
+            return False
+        if newer is not None:
+            self._orphans.is_under(query, newer)
             return False
         self._orphans.ended(query)
         return True

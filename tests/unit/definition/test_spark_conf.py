@@ -35,6 +35,13 @@ def test_what_would_bring_back_what_is_off_is_refused(
     assert str(refused.value) == f"{place}: is for the worker's --spark-conf only{instead}"
 
 
+@pytest.mark.parametrize("name", ["sparkherd.heir.9", "SparkHerd.gate.1", "sparkherd."])
+def test_what_workers_agree_by_is_refused(name: str) -> None:
+    """A query would take its own definition for a newer owner, and nobody could end it."""
+    with pytest.raises(DefinitionError, match="names that begin so are sparkherd's own"):
+        parse_definition(json.dumps({**DECLARED, "spark_conf": {name: "x"}}).encode())
+
+
 def test_other_settings_are_the_task_s_own() -> None:
     """Names that only look alike as well."""
     names = ("spark.sql.shuffle.partitions", "spark.sql.catalogs", "spark.datasources.x", "fs.s3a.endpoint")

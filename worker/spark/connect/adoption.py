@@ -1,33 +1,29 @@
 """The query that a former owner has left at the server, taken over while it runs.
 
 It goes on in its session, which the new owner has from now on. Its batches are done by a process that looks
-for an heir before each one. So the new owner is appointed first. A batch that was under way then is done
-under the former token still, and is waited for; the ones after it open the sink anew, under the new token.
-Only then the new owner raises the fence, and so refuses nothing that is under way.
+for the newest owner before each one. The new owner is appointed, with its gate held. A batch that is under
+way then is done under the former token still, and is waited for; the one after it waits at the gate. So
+nothing is under way under either token when the new owner raises the fence, as at any start. Then it opens
+its gate, and the process opens the sink anew, under the new token.
 
-A former owner that comes back, because it was only frozen, finds that there is an heir and leaves the session
-alone: it neither stops the query nor closes the session, and what it wants of the gate nobody reads.
+A former owner that comes back, because it was only frozen, finds that there is a newer one and leaves the
+session alone: it neither stops the query nor closes the session, and its gate is that of its own batches.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from definition.intervals import trigger_interval_ms
 from worker.query_engine import QueryError
-from worker.spark.backend import LeftRunning
+from worker.spark.backend import LeftRunning, TakenOver
 from worker.spark.connect.gate_channel import GateChannel, GateState
-from worker.spark.connect.handle import RemoteHandle
-from worker.spark.connect.query_session import ConnectQuerySession, FoundSession
-from worker.spark.connect.sessions import (
-    ConnectionLostError,
-    SessionClosedError,
-    asking,
-    end_session,
-    open_session,
-)
+from worker.spark.connect.handle import RemoteHandle, record_of
+from worker.spark.connect.query_session import sealed
+from worker.spark.connect.sessions import SessionClosedError, asking, end_session, open_session
+from worker.spark.progress import is_idle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,8 +33,7 @@ if TYPE_CHECKING:
     from definition.document import Trigger
     from worker.sinks.fence import Owner
     from worker.spark.connect.gate_channel import BatchStatus
-    from worker.spark.connect.query_session import Server
-    from worker.spark.connect.session_record import NotedSession
+    from worker.spark.connect.query_session import ConnectQuerySession
 
 PATIENCE_S: Final = 30.0
 """How long a batch of the former owner is waited for; one that takes longer is refused, and done anew."""
@@ -54,99 +49,131 @@ class ConnectLeftRunning(LeftRunning):
         self,
         session: ConnectQuerySession,
         query: Any,
-        made_of: str,
         may_write: Callable[[], bool],
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """`now` is the clock that the former owner's batch is waited for by, in seconds."""
         self.session = session
         self._query = query
-        self._made_of = made_of
         self._may_write = may_write
         self._now = now
 
-    def take_over(
-        self, trigger: Trigger | None, reported: int | None, at: Callable[[str], None]
-    ) -> RemoteHandle | None:
-        """It is noted down before: a query whose heir is nowhere to be found would never be ended."""
-        if not self._may_write():
-            raise QueryError("the worker has lost its lease, so it may not take over another's query")
-        self.session.note_down(self._made_of)
+    def take_over(self, trigger: Trigger | None, at: Callable[[str], None]) -> TakenOver | None:
+        """As it says; None too if the session is closed meanwhile."""
+        try:
+            with asking():
+                return self._take_over(trigger, at)
+        except SessionClosedError:
+            return None
+
+    def go_on(self) -> None:
+        """By its gate."""
         with asking():
-            self.session.channel.appoint(self.session.owner.token)
-        self.session.is_ours = self.session.output.is_gated = True
+            self.session.channel.set_state(self.session.owner.token, GateState.OPEN)
+
+    def _take_over(self, trigger: Trigger | None, at: Callable[[str], None]) -> TakenOver | None:
+        if not self._appoint(at):
+            return None
+        self.session.has_it_taken_over()
         if not self._is_handed_over(at):
             return None
-        return RemoteHandle(
+        last = self._last_batch()
+        handle = RemoteHandle(
             self._query,
             self.session.has_heir,
             is_bounded=trigger is not None and bool(trigger.available_now),
             commits_late=False,
             interval_ms=_interval_ms(trigger),
-            former=self._last_batch() if reported is None else reported,
+            former=last,
         )
+        return TakenOver(handle, None if last < 0 else last)
 
-    def _last_batch(self) -> int:
-        with asking():
-            last = self._query.lastProgress
-        return -1 if last is None else int(last.batchId)
+    def _appoint(self, at: Callable[[str], None]) -> bool:
+        """Noted down before: a query whose owner is nowhere to be found would never be ended.
+
+        That takes a job of Spark's, in which this worker may have lost the task. If a newer owner has it,
+        that is to be noted down.
+        """
+        session, token = self.session, self.session.owner.token
+        if session.has_heir():
+            return False
+        self._require_lease()
+        session.note_down(token)
+        at("Spark, for a query that a former owner has left running")
+        self._require_lease()
+        session.channel.set_state(token, GateState.HELD)
+        session.channel.appoint(token)
+        if session.has_heir():
+            session.note_down(session.channel.newest())
+            return False
+        return True
+
+    def _require_lease(self) -> None:
+        if not self._may_write():
+            raise QueryError("the worker has lost its lease, so it may not take over another's query")
 
     def _is_handed_over(self, at: Callable[[str], None]) -> bool:
         """Wait for the batch that is done for the former owner; whether the query still runs after it."""
         pause, until = threading.Event(), self._now() + PATIENCE_S
         while not self._is_free():
             at("the batch that is being done under the former owner")
-            if self._now() > until or not self._is_active():
+            if self._now() > until or not self._query.isActive:
                 return False
             pause.wait(_LOOK_S)
-        return self._is_active()
+        return bool(self._query.isActive) and not self.session.has_heir()
 
     def _is_free(self) -> bool:
-        with asking():
-            status = self.session.channel.status()
+        """A batch under the new token is one that waits at the gate."""
+        status = self.session.channel.status()
         return not status.inside or status.token == self.session.owner.token
 
-    def _is_active(self) -> bool:
-        with asking():
-            return bool(self._query.isActive)
+    def _last_batch(self) -> int:
+        """The last that Spark has finished; when there is nothing to do, it tells of the one to come."""
+        last = self._query.lastProgress
+        if last is None:
+            return -1
+        return int(last.batchId) - (1 if is_idle(record_of(last)) else 0)
 
 
-def find_left_running(
-    server: Server, owner: Owner, noted: NotedSession, checkpoint: str, may_write: Callable[[], bool]
-) -> ConnectLeftRunning | None:
-    """What runs in the session that a former owner has noted down, if it is as that one wanted it.
+class Running(NamedTuple):
+    """A query in its session, and what the process says that does its batches."""
+
+    session: SparkSession
+    query: Any
+    status: BatchStatus
+
+
+def find_running(url: str, session_id: str, owner: Owner, made_of: str) -> Running | None:
+    """What runs in the session of a former owner, if it is made of the same, and as that one wanted it.
 
     A query that has done no batch yet is not taken over: whether its process knows of heirs is not known.
     """
-    session = open_session(server.remote, noted.session)
+    session = open_session(url, session_id)
+    found = None
     try:
         with asking():
-            found = _running(session, owner)
-    except SessionClosedError:
-        found = None
-    except ConnectionLostError:
-        end_session(session, release=False)
-        raise
-    if found is None or noted.made_of is None:
-        end_session(session, release=False)
-        return None
-    query, status = found
-    mine = FoundSession(noted.session, session, status.left_out)
-    query_session = ConnectQuerySession(server, owner, mine, checkpoint, may_write)
-    query_session.is_ours = False
-    return ConnectLeftRunning(query_session, query, noted.made_of, may_write)
+            found = _running(session, owner, sealed(made_of, session_id))
+    except (SessionClosedError, ValueError):
+        return None  # it is closed, or somebody has written other things there
+    finally:
+        if found is None:
+            end_session(session, release=False)
+    return found
 
 
-def _running(session: SparkSession, owner: Owner) -> tuple[Any, BatchStatus] | None:
+def _running(session: SparkSession, owner: Owner, made_of: str) -> Running | None:
     """The task's query, and what its process says; None if it is not there, ends, or has a newer owner."""
     channel = GateChannel(session)
-    status = channel.status()
-    if status.token is None or status.token >= owner.token or channel.has_heir(owner.token):
+    if channel.made_of() != made_of:
         return None
-    if channel.state(status.token) is not GateState.OPEN:
+    status = channel.status()
+    if status.token is None or status.token >= owner.token:
+        return None
+    orders = channel.orders(status.token)
+    if orders.state is not GateState.OPEN or orders.heir >= owner.token:
         return None
     queries = [query for query in session.streams.active if query.name == owner.task]
-    return (queries[0], status) if len(queries) == 1 else None
+    return Running(session, queries[0], status) if len(queries) == 1 else None
 
 
 def _interval_ms(trigger: Trigger | None) -> int | None:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -16,11 +17,12 @@ from protocol.messages.membership import EngineEnd
 from worker.query_engine import EngineDeath, NotedQuery, QueryError, SparkKind
 from worker.spark.backend import SparkBackend
 from worker.spark.causes import describe
-from worker.spark.connect.adoption import ConnectLeftRunning, find_left_running
+from worker.spark.connect.adoption import ConnectLeftRunning, find_running
 from worker.spark.connect.check_session import ConnectCheckSession
 from worker.spark.connect.checkpoint import DataFrameCheckpoint
 from worker.spark.connect.formats import formats_of
-from worker.spark.connect.query_session import ConnectQuerySession, nobody_keeps_it
+from worker.spark.connect.gate_channel import PREFIX
+from worker.spark.connect.query_session import ConnectQuerySession, FoundSession, nobody_keeps_it
 from worker.spark.connect.session_record import SessionRecord, end_queries, read_session_records
 from worker.spark.connect.sessions import (
     DEADLINE_S,
@@ -121,9 +123,15 @@ class ConnectBackend(SparkBackend):
         """In the session that the former owner has written down."""
         session: Any = self._session
         noted = SessionRecord(self.remote, owner, session, checkpoint).read()
-        if noted is None or noted.made_of != made_of:
+        if noted is None:
             return None
-        return find_left_running(self, owner, noted, checkpoint, may_write)
+        found = find_running(self.remote, noted.session, owner, made_of)
+        if found is None:
+            return None
+        its_session = FoundSession(noted.session, found.session, found.status.left_out)
+        query_session = ConnectQuerySession(self, owner, its_session, checkpoint, may_write)
+        query_session.is_ours = False
+        return ConnectLeftRunning(query_session, found.query, may_write)
 
     def end_former(self, owner: Owner, checkpoint: str) -> None:
         """That is in the session which the former owner has written down."""
@@ -135,9 +143,10 @@ class ConnectBackend(SparkBackend):
         session: Any = self._session
         return read_session_records(session, folder)
 
-    def end_noted(self, query: NotedQuery) -> None:
+    def end_noted(self, query: NotedQuery) -> NotedQuery | None:
         """By its session."""
-        end_queries(self.remote, query.place, query.task, query.token)
+        newest = end_queries(self.remote, query.place, query.task, query.token)
+        return None if newest is None else replace(query, token=newest)
 
     def let_go(self, session: SparkSession, *, is_kept: Callable[[], bool] = nobody_keeps_it) -> None:
         """End a session in the background; a lost server has none to end."""
@@ -207,6 +216,8 @@ def _kind(session: SparkSession, settings: SparkSettings) -> SparkKind:
 
 def _set_all(session: SparkSession, settings: SparkSettings) -> None:
     for key, value in {**DEFAULTS, **settings.conf}.items():
+        if key.lower().startswith(PREFIX):
+            raise QueryError(f"--spark-conf {key}: names that begin with {PREFIX} are sparkherd's own")
         try:
             with asking():
                 session.conf.set(key, value)

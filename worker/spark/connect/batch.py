@@ -6,7 +6,7 @@ A process of the server's does the batches of one query; what it needs between t
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from telemetry.secrets import SECRETS
@@ -131,12 +131,13 @@ class SinkOpening:
     """What it takes to open a task's sink where its batches are."""
 
     definition: SinkDefinition
+    owner: Owner
     columns: Sequence[Field]
     aside: PuttingAside | None = None
 
-    def open(self, spark: SparkSession, owner: Owner) -> Sink:
+    def open(self, spark: SparkSession) -> Sink:
         """The claim is the worker's once more, under the same token: a newer owner's stays."""
-        sink = open_sink(self.definition, owner, lambda: spark, self.aside)
+        sink = open_sink(self.definition, self.owner, lambda: spark, self.aside)
         if sink is None:
             raise SinkError("the sink is one of Spark's own")
         sink.claim()
@@ -154,7 +155,6 @@ class WriteToSink:
         self._opening = opening
         self._steps = steps
         self._sink: Sink | None = None
-        self._owner: Owner | None = None
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Write it, unless the fence refuses."""
@@ -170,11 +170,13 @@ class WriteToSink:
         process.gate.count(put.total, put.left_out)
 
     def _sink_of(self, owner: Owner, spark: SparkSession) -> Sink:
-        if self._sink is not None and self._owner != owner:
-            self._sink.close()
+        if self._opening.owner != owner:
+            self._opening = replace(self._opening, owner=owner)
+            if self._sink is not None:
+                self._sink.close()
             self._sink = None
         if self._sink is None:
-            self._sink, self._owner = self._opening.open(spark, owner), owner
+            self._sink = self._opening.open(spark)
         return self._sink
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import AnalysisException, PySparkException
 
@@ -15,6 +15,8 @@ from worker.spark.checkpoint_rules import damaged
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_TRIES: Final = 10
+_GONE: Final = "FAILED_READ_FILE.FILE_NOT_EXIST"
 _PATTERN = re.compile(r"([\\\[\]{}*?])")
 """What Spark would take for a pattern in a path that it reads."""
 
@@ -53,12 +55,19 @@ class DataFrameCheckpoint(CheckpointFolder):
         return texts
 
     def last(self, log: str) -> int | None:
-        """By the names of the files; none of them is read."""
-        try:
-            rows = self._load(log).select("path").collect()
-        except PySparkException as error:
-            self._require_missing(error, log)
-            return None
+        """By the names of the files; none of them is read.
+
+        A query that runs removes old entries meanwhile, and Spark asks for the size of each that it listed.
+        """
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                rows = self._load(log).select("path").collect()
+                break
+            except PySparkException as error:
+                if tries_left and _GONE in str(error):
+                    continue
+                self._require_missing(error, log)
+                return None
         names = (str(row.path).rpartition("/")[2] for row in rows)
         return max((int(name) for name in names if name.isdecimal()), default=None)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from pyspark.errors import PySparkException
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
     from worker.sinks.fence import Owner
 
 
+HELD_AT_MOST_S: Final = 60.0
+"""How long a batch waits for a new owner. One that has died has another one after it by then."""
+_LOOK_S: Final = 0.02
+
+
 class ConnectGateControl:
     """The worker's side: it asks for what it wants, and reads what became of it."""
 
@@ -43,7 +49,7 @@ class ConnectGateControl:
         self._token = token
         self._before = before
         self._sent: Future[None] | None = None
-        self._known = BatchStatus()
+        self._known = BatchStatus(left_out=before)
 
     @property
     def total(self) -> int | None:
@@ -108,22 +114,32 @@ class ConnectGateEntry:
     `owner` is whom batches are done for: an heir from the first batch that begins after it was appointed.
     """
 
-    def __init__(self, channel: GateChannel, owner: Owner) -> None:
+    def __init__(
+        self,
+        channel: GateChannel,
+        owner: Owner,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Of a query that `owner` has started; `now` and `sleep` are for a batch that is held, in seconds."""
         self.owner = owner
         self.ended: QueryError | None = None
         self._channel = channel
+        self._now = now
+        self._sleep = sleep
         self._status = BatchStatus()
 
     def enter(self) -> None:
         """A batch begins. Of one that does not, whatever the reason, nothing is left inside.
 
         Raises:
-            BatchRefusedError: a stop was asked for, or the query's session is closed.
+            BatchRefusedError: a stop was asked for, the query's session is closed, or a new owner has it held
+                for too long.
         """
         may_begin = False
         try:
             self._report(inside=True)
-            may_begin = self._state_by_the_heir() is GateState.OPEN
+            may_begin = self._state_after_being_held() is GateState.OPEN
         finally:
             if not may_begin:
                 self.leave()
@@ -157,6 +173,15 @@ class ConnectGateEntry:
         """Have `leave` tell how many rows of the task the sink holds, and how many were left out."""
         so_far = self._status.left_out + left_out
         self._status = msgspec.structs.replace(self._status, total=total, left_out=so_far)
+
+    def _state_after_being_held(self) -> GateState:
+        """An heir has the first batch wait until it has raised the fence: nobody else has its token then."""
+        until = self._now() + HELD_AT_MOST_S
+        while (state := self._state_by_the_heir()) is GateState.HELD:
+            if self._now() > until:
+                raise BatchRefusedError("the query has a new owner that does not go on with it")
+            self._sleep(_LOOK_S)
+        return state
 
     def _state_by_the_heir(self) -> GateState:
         """What the newest owner wants that was appointed; the batch is that one's."""

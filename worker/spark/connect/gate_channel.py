@@ -3,39 +3,45 @@
 They share no memory, but one session at the server, and so its settings. Each setting is written by one
 side and read by the other; a call takes some milliseconds.
 
-Owners of a query follow one another while it runs (`worker.spark.connect.adoption`). So what an owner wants
-is written under its own token: what a former one writes later, because it was frozen, is read by nobody.
+Owners of a query follow one another while it runs (`worker.spark.connect.adoption`). So each of them has
+settings of its own, with its token in their names: what a former one writes late, because it was frozen,
+takes nothing from a newer one. The newest of all that were ever appointed has the query.
 """
 
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
+from pyspark.sql.connect import proto
 
 from worker.left_out import NOTHING, LeftOut
 
 if TYPE_CHECKING:
     from pyspark.sql.connect.session import SparkSession
 
-_GATE = "sparkherd.gate"
-_BATCH = "sparkherd.batch"
-_HEIR = "sparkherd.heir"
-_NOBODY = "0"
+PREFIX: Final = "sparkherd."
+"""Of all these settings; no definition and no `--spark-conf` may have one of them."""
+_GATE: Final = "gate."
+_HEIR: Final = "heir."
+_BATCH: Final = "batch"
+_MADE_OF: Final = "made_of"
+NOBODY: Final = 0
 """No owner's token: those begin with 1."""
 
 
 class GateState(Enum):
-    """What an owner wants of the query's batches."""
+    """What an owner wants of the query's batches; HELD has the next one wait at the entry."""
 
     OPEN = "open"
+    HELD = "held"
     CLOSED = "closed"
     CUT = "cut"
 
 
 class Orders(NamedTuple):
-    """What is wanted of the next batch, and the token of the owner that it is to be done under at least."""
+    """What is wanted of the next batch, and the token of the newest owner that was appointed."""
 
     state: GateState
     heir: int
@@ -45,7 +51,7 @@ class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What the batches' process says of itself.
 
     Args:
-        inside: a batch is being done.
+        inside: a batch is being done, or waits at the entry.
         token: under which it is, or was last; None of a process that knows of no heirs.
         total: how many rows of the task the sink holds.
         left_out: those that were left out since the query was started.
@@ -64,36 +70,51 @@ class GateChannel:
         self._session = session  # it closes its connection when nobody has it any more
 
     def set_state(self, token: int, state: GateState) -> None:
-        """By the worker that runs the query under `token`."""
-        self._session.conf.set(_gate(token), state.value)
-
-    def state(self, token: int) -> GateState:
-        """What the owner with that token wants."""
-        return GateState(self._session.conf.get(_gate(token), GateState.OPEN.value))
+        """By the worker that has the query under `token`."""
+        self._set(f"{_GATE}{token}", state.value)
 
     def orders(self, token: int) -> Orders:
-        """For the batches' process, which has `token` so far."""
-        asked = ((_gate(token), GateState.OPEN.value), (_HEIR, _NOBODY))
-        state, heir = self._session.client.get_config_with_defaults(*asked)
-        return Orders(GateState(state), int(str(heir)))
+        """What the owner with `token` wants, and who is the newest."""
+        told = self._told()
+        state = GateState(told.get(f"{_GATE}{token}", GateState.OPEN.value))
+        return Orders(state, _newest(told))
 
     def appoint(self, token: int) -> None:
         """By a worker: the next batch is to be done under its `token`."""
-        self._session.conf.set(_HEIR, str(token))
+        self._set(f"{_HEIR}{token}", "appointed")
 
-    def has_heir(self, token: int) -> bool:
-        """Whether a newer owner than that of `token` has the query."""
-        return int(str(self._session.conf.get(_HEIR, _NOBODY))) > token
+    def newest(self) -> int:
+        """The newest owner that was appointed; `NOBODY` if it is still the one that has started the query."""
+        return _newest(self._told())
 
     def set_status(self, status: BatchStatus) -> None:
         """By the batches' process."""
-        self._session.conf.set(_BATCH, msgspec.json.encode(status).decode())
+        self._set(_BATCH, msgspec.json.encode(status).decode())
 
     def status(self) -> BatchStatus:
         """For the worker."""
-        text = self._session.conf.get(_BATCH, "")
+        text = self._session.conf.get(PREFIX + _BATCH, "")
         return msgspec.json.decode(text, type=BatchStatus) if text else BatchStatus()
 
+    def describe(self, made_of: str) -> None:
+        """By the worker that starts the query: a digest of what it is made of."""
+        self._set(_MADE_OF, made_of)
 
-def _gate(token: int) -> str:
-    return f"{_GATE}.{token}"
+    def made_of(self) -> str | None:
+        """That digest; of a former version's query there is none."""
+        return self._session.conf.get(PREFIX + _MADE_OF, "") or None
+
+    def _set(self, name: str, value: str) -> None:
+        self._session.conf.set(PREFIX + name, value)
+
+    def _told(self) -> dict[str, str]:
+        """All of it, without the prefix, in one call."""
+        asked = proto.ConfigRequest.GetAll(prefix=PREFIX)
+        operation = proto.ConfigRequest.Operation(get_all=asked)
+        pairs = self._session.client.config(operation).pairs
+        return {name: value for name, value in pairs if value is not None}
+
+
+def _newest(told: dict[str, str]) -> int:
+    appointed = (name.removeprefix(_HEIR) for name in told if name.startswith(_HEIR))
+    return max((int(token) for token in appointed if token.isdecimal()), default=NOBODY)

@@ -59,7 +59,7 @@ class ConnectQueryOutput(QueryOutput):
         self, frame: DataFrame, claim: ClaimedSink, columns: Sequence[Field], steps: BatchSteps = AS_IT_IS
     ) -> DataStreamWriter:
         """With what it takes to open the sink on the server."""
-        opening = SinkOpening(claim.definition, columns, claim.aside)
+        opening = SinkOpening(claim.definition, self.owner, columns, claim.aside)
         return self.each_batch(frame, WriteToSink(opening, steps))
 
     def each_batch(self, frame: DataFrame, function: Callable[[DataFrame, int], Any]) -> DataStreamWriter:

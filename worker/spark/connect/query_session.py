@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from pyspark.errors import AnalysisException, ParseException
@@ -112,7 +113,7 @@ class ConnectQuerySession(QuerySession):
         self.channel = GateChannel(found.session)
         self.gate = ConnectGateControl(self.channel, server.pool, owner.token, found.left_out)
         self.output = ConnectQueryOutput(owner, self.gate, found.session_id, checkpoint, may_write)
-        self.record = SessionRecord(server.remote, owner, session, checkpoint)
+        self._record = SessionRecord(server.remote, owner, session, checkpoint)
         self.is_ours = True
         self._server = server
         self._session_id = found.session_id
@@ -155,12 +156,13 @@ class ConnectQuerySession(QuerySession):
         """A killed worker's query goes on; the owner before this one has written down where."""
         if not self._may_write():
             raise QueryError("the worker has lost its lease, so it may not end another's query")
-        self.record.end_former()
-        self.note_down(made_of)
+        self._record.end_former()
+        self.note_down(self.owner.token)
+        self.channel.describe(sealed(made_of, self._session_id))
 
-    def note_down(self, made_of: str) -> None:
-        """Say beside the checkpoint that the task's query is in this session, and whose it is."""
-        self.record.write(self._session_id, made_of)
+    def note_down(self, token: int) -> None:
+        """Say beside the checkpoint that the task's query is in this session, and who has it."""
+        self._record.write(self._session_id, token)
 
     def start(self, writer: Any, begin: Callable[[], None]) -> RemoteHandle:
         """At the server, when it is its turn there."""
@@ -175,15 +177,27 @@ class ConnectQuerySession(QuerySession):
             query, self.has_heir, is_bounded=bounded, commits_late=late, interval_ms=interval_ms
         )
 
+    def has_it_taken_over(self) -> None:
+        """The query that runs in it, all of whose batches go through a gate, is this owner's from now on."""
+        self.is_ours = self.output.is_gated = True
+
     def has_heir(self) -> bool:
         """Whether a newer owner has taken the query over, so that it is to be left alone."""
-        return self.channel.has_heir(self.owner.token)
+        return self.channel.newest() > self.owner.token
 
     def close(self) -> None:
         """Let go of the sink here; the session is ended in the background, unless it is another owner's."""
         self.output.close()
         session: Any = self.spark
         self._server.let_go(session, is_kept=lambda: not self.is_ours or self.has_heir())
+
+
+def sealed(made_of: str, session_id: str) -> str:
+    """As a session has it among its settings: what a query is made of may have secrets in it.
+
+    No two sessions have the same for the same, and nothing of it is written to a disk.
+    """
+    return sha256(f"{session_id} {made_of}".encode()).hexdigest()
 
 
 def require_query(session: Any, text: str) -> None:

@@ -7,6 +7,7 @@ over as it runs (`worker.spark.connect.adoption`); the older one then leaves it 
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -14,6 +15,7 @@ import msgspec
 import structlog
 from pyspark.errors import PySparkException
 
+from protocol.messages.base import Token
 from worker.query_engine import NotedQuery
 from worker.spark.connect.checkpoint import DataFrameCheckpoint
 from worker.spark.connect.gate_channel import GateChannel
@@ -33,18 +35,16 @@ _STOPS = 40
 """Tries to stop a query; the server waits for half a second each time, which a batch may outlast."""
 
 
-class NotedSession(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class NotedSession(msgspec.Struct, frozen=True, kw_only=True):
     """What an owner writes down of its query.
 
     Args:
         session: the id of the session that it runs in.
-        token: the owner's; None in entries of former versions, whose sessions' ids may tell it.
-        made_of: a digest of what it was made of (`worker.spark.adoption`); None likewise.
+        token: the owner's; None in entries of former versions whose sessions' ids do not tell it.
     """
 
     session: str
-    token: int | None = None
-    made_of: str | None = None
+    token: Token | None = None
 
 
 class SessionRecord:
@@ -58,7 +58,7 @@ class SessionRecord:
 
     def read(self) -> NotedSession | None:
         """What is written there, None if nothing is."""
-        return _noted(self._folder.read(self._name))
+        return noted_session(self._folder.read(self._name))
 
     def end_former(self) -> None:
         """End the queries of the session that is written there, and the session."""
@@ -66,9 +66,9 @@ class SessionRecord:
         if former is not None:
             end_queries(self._url, former.session, self._owner.task, self._owner.token)
 
-    def write(self, session_id: str, made_of: str) -> None:
-        """Write down the owner's own."""
-        noted = NotedSession(session=session_id, token=self._owner.token, made_of=made_of)
+    def write(self, session_id: str, token: int) -> None:
+        """Write down which session has the query, and who has that."""
+        noted = NotedSession(session=session_id, token=token)
         self._folder.create(self._name, msgspec.json.encode(noted).decode())
 
 
@@ -79,7 +79,7 @@ def read_session_records(spark: SparkSession, folder: str) -> tuple[NotedQuery, 
         QueryError: they cannot be read, if only because one is being replaced at the moment.
     """
     entries = DataFrameCheckpoint(spark, folder).read_all(_ENDING)
-    found = ((task, _noted(text)) for task, text in sorted(entries.items()))
+    found = ((task, noted_session(text)) for task, text in sorted(entries.items()))
     return tuple(
         NotedQuery(task, noted.token, noted.session)
         for task, noted in found
@@ -87,7 +87,7 @@ def read_session_records(spark: SparkSession, folder: str) -> tuple[NotedQuery, 
     )
 
 
-def end_queries(url: str, session_id: str, task: str, token: int) -> None:
+def end_queries(url: str, session_id: str, task: str, token: int) -> int | None:
     """End the queries of a task's session, and the session; it may be over already.
 
     Args:
@@ -95,19 +95,26 @@ def end_queries(url: str, session_id: str, task: str, token: int) -> None:
         session_id: the session's.
         task: whose it is.
         token: whoever has a newer one has taken the query over, and keeps it.
+
+    Returns:
+        The token of whoever keeps it, if somebody does.
     """
     session = open_session(url, session_id)
-    is_ours = True
+    is_ours = False
     try:
         with asking():
-            is_ours = not GateChannel(session).has_heir(token)
-            for query in session.streams.active if is_ours else ():
+            newest = GateChannel(session).newest()
+            if newest > token:
+                return newest
+            is_ours = True
+            for query in session.streams.active:
                 stop_query(query)
                 log.warning("stopped a query that a former owner left", task=task, run=query.runId)
     except SessionClosedError:
-        return  # in order, or by somebody else
+        return None  # in order, or by somebody else
     finally:
         end_session(session, release=is_ours)
+    return None
 
 
 def stop_query(query: StreamingQuery) -> None:
@@ -121,16 +128,13 @@ def stop_query(query: StreamingQuery) -> None:
     return None
 
 
-def _noted(text: str | None) -> NotedSession | None:
-    """An entry; those of former versions are a session's id and nothing else."""
+def noted_session(text: str | None) -> NotedSession | None:
+    """What an entry says, None if it is none; those of former versions are a session's id and no more."""
     told = (text or "").strip()
-    try:
+    with contextlib.suppress(msgspec.DecodeError, ValueError, RecursionError):
         noted = msgspec.json.decode(told, type=NotedSession)
         return msgspec.structs.replace(noted, session=str(UUID(noted.session)))
-    except (msgspec.DecodeError, ValueError):
-        pass
-    try:
+    with contextlib.suppress(ValueError):
         session = str(UUID(told))
-    except ValueError:
-        return None
-    return NotedSession(session=session, token=token_of(session))
+        return NotedSession(session=session, token=token_of(session))
+    return None

@@ -182,6 +182,11 @@ async def test_a_task_moves_between_kinds_of_workers(
     ("parameters", "conf", "said"),
     [
         ("", {"spark.driver.memory": "1g"}, "--spark-conf spark.driver.memory: cannot be set for a session"),
+        (
+            "",
+            {"sparkherd.heir.9": "x"},
+            "--spark-conf sparkherd.heir.9: names that begin with sparkherd. are",
+        ),
         ("", {"spark.sql.warehouse.dir": "x"}, "--spark-conf spark.sql.warehouse.dir: cannot be set"),
         ("/;token=s3cret", {}, "does not answer: UNAVAILABLE"),  # it asks for TLS, which this server has not
     ],

@@ -71,3 +71,21 @@ def test_what_could_not_be_ended_is_left() -> None:
     assert orphans.due((OLD,), 0) == (OLD,)
     assert orphans.are_there
     assert orphans.due((OLD,), 1) == (OLD,)
+
+
+def test_a_query_under_a_newer_token_than_is_noted_down_is_asked_about_by_that() -> None:
+    """Whoever noted it down came late; it goes on as long as the newer token is not stale, and no longer."""
+    orphans = OrphanedQueries(PATIENCE_S)
+    newer, newest = NotedQuery("t", 6, "a"), NotedQuery("t", 9, "a")
+    orphans.doubtful((OLD, OTHER))
+    assert orphans.due((OLD,), 0) == ()
+    assert orphans.due((OLD,), PATIENCE_S) == (OLD,)
+    orphans.is_under(OLD, newer)
+    assert not orphans.are_there
+    assert orphans.doubtful((OLD, OTHER)) == (newer, OTHER)
+    orphans.is_under(newer, newest)
+    assert orphans.doubtful((OLD, OTHER)) == (newest, OTHER)
+    assert look(orphans, OLD, stale=(newest,), now=200.0) == []
+    assert look(orphans, OLD, stale=(newest,), now=200.0 + PATIENCE_S) == [newest]
+    assert orphans.doubtful((OTHER,)) == (OTHER,)
+    assert orphans.doubtful((OLD,)) == (OLD,)

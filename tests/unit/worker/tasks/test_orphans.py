@@ -155,3 +155,15 @@ async def test_a_register_that_is_never_read_is_asked_for_once(left: Bench) -> N
     for _ in range(4):
         await left.clock.advance(PATIENCE_S)
     assert left.engine.swept == [GONE]
+
+
+async def test_the_end_of_one_that_has_a_newer_token_is_its_newer_owner_s(left: Bench) -> None:
+    """It is asked about by that token at the next look, and ended if that is stale, too."""
+    newer = NotedQuery("gone", 6, "a")
+    left.engine.newer[GONE] = newer
+    left.assign()
+    for _ in range(6):
+        await left.clock.advance(PATIENCE_S)
+    assert left.engine.swept == [newer]
+    assert {"gone": 4, "others": 5} in asked(left)
+    assert {"gone": 6, "others": 5} in asked(left)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
+from tests.fakes.connect_session import FakeSession
 from worker.left_out import LeftOut
 from worker.sinks.errors import BatchRefusedError
 from worker.sinks.fence import Owner
 from worker.spark.batches.batch_gate import through_gate
-from worker.spark.connect.gate import ConnectGateControl, ConnectGateEntry
-from worker.spark.connect.gate_channel import GateChannel, GateState
+from worker.spark.connect.gate import HELD_AT_MOST_S, ConnectGateControl, ConnectGateEntry
+from worker.spark.connect.gate_channel import BatchStatus, GateChannel, GateState
 from worker.spark.connect.sessions import ConnectionLostError
 
 if TYPE_CHECKING:
@@ -23,33 +25,9 @@ FRAME: Any = object()
 GATE = "sparkherd.gate.1"
 
 
-class Session:
-    """Its settings, which both sides see."""
-
-    def __init__(self) -> None:
-        self.conf = self.client = self
-        self.settings: dict[str, str] = {}
-        self.unreadable: dict[str, Exception] = {}
-
-    def get(self, key: str, default: str) -> str:
-        if key in self.unreadable:
-            raise self.unreadable[key]
-        return self.settings.get(key, default)
-
-    def get_config_with_defaults(self, *pairs: tuple[str, str]) -> tuple[str, ...]:
-        self.asked()
-        return tuple(self.get(key, default) for key, default in pairs)
-
-    def set(self, key: str, value: str) -> None:
-        self.settings[key] = value
-
-    def asked(self) -> None:
-        """The batches' process is about to read what is wanted of it."""
-
-
 @pytest.fixture
-def session() -> Session:
-    return Session()
+def session() -> FakeSession:
+    return FakeSession()
 
 
 @pytest.fixture
@@ -80,17 +58,17 @@ def test_a_batch_that_could_not_ask_is_not_inside(
     refusal: type[Exception],
     batches: ConnectGateEntry,
     worker: ConnectGateControl,
-    session: Session,
+    session: FakeSession,
 ) -> None:
     """It has said that it is, and then does not begin: a stop would wait for it until its time is up."""
-    session.unreadable[GATE] = error
+    session.unreadable["sparkherd.gate.1"] = error
     with pytest.raises(refusal):
         through_gate(batches, begun)(FRAME, 1)
     assert not worker.is_occupied
 
 
 def test_a_wish_of_a_later_version_lets_nothing_in(
-    batches: ConnectGateEntry, worker: ConnectGateControl, session: Session
+    batches: ConnectGateEntry, worker: ConnectGateControl, session: FakeSession
 ) -> None:
     """Nor does it leave a batch inside."""
     session.settings[GATE] = "ajar"
@@ -100,7 +78,7 @@ def test_a_wish_of_a_later_version_lets_nothing_in(
 
 
 def test_a_closed_gate_refuses(
-    batches: ConnectGateEntry, worker: ConnectGateControl, session: Session
+    batches: ConnectGateEntry, worker: ConnectGateControl, session: FakeSession
 ) -> None:
     """Nobody is inside then, and nobody was done."""
     session.settings[GATE] = GateState.CLOSED.value
@@ -119,7 +97,7 @@ def test_a_batch_is_inside_as_long_as_it_is_done(
 
 
 def test_what_was_counted_stays_so_while_the_server_does_not_answer(
-    session: Session, batches: ConnectGateEntry, worker: ConnectGateControl
+    session: FakeSession, batches: ConnectGateEntry, worker: ConnectGateControl
 ) -> None:
     """Zeros in between would look like a query that was begun anew; no batch is known to be inside."""
     batches.enter()
@@ -173,12 +151,11 @@ def test_what_a_former_owner_wants_later_nobody_reads(
 
 def test_heirs_that_come_one_after_another(session: Any, batches: ConnectGateEntry) -> None:
     """The newest has the batch, also if it is appointed while the batch asks; an older one never."""
-    heirs = iter([2, 4])
+    heirs = [2, 4]
 
     def appoint_another() -> None:
-        for token in heirs:
-            GateChannel(session).appoint(token)
-            return
+        if heirs:
+            GateChannel(session).appoint(heirs.pop(0))
 
     session.asked = appoint_another
     batches.enter()
@@ -214,3 +191,53 @@ def test_an_heir_counts_what_it_has_left_out_itself(
     batches.count(9, LeftOut(dropped=1, quarantined=2, reasons={"late": 1, "refused": 2}))
     batches.leave()
     assert heir.left_out == LeftOut(1, 2, {"late": 1, "refused": 2})
+
+
+def test_a_batch_waits_for_an_heir_that_has_it_held(session: Any) -> None:
+    """Until the fence is up: then it begins, under the heir's token. A newer one takes a dead one's place."""
+    channel = GateChannel(session)
+    waits: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 2:
+            assert channel.status().token == 2
+            channel.set_state(3, GateState.HELD)
+            channel.appoint(3)
+        if len(waits) == 4:
+            assert channel.status() == BatchStatus(inside=True, token=3)
+            channel.set_state(3, GateState.OPEN)
+
+    batches = ConnectGateEntry(channel, Owner("g", "t", 1), now=lambda: 0.0, sleep=sleep)
+    channel.set_state(2, GateState.HELD)
+    channel.appoint(2)
+    batches.enter()
+    assert (len(waits), batches.owner.token) == (4, 3)
+
+
+def test_a_batch_does_not_wait_for_ever(session: Any) -> None:
+    """Its heir has died, and no other one has come: the query ends, and nobody is inside."""
+    channel = GateChannel(session)
+    clock = itertools.count(0.0, HELD_AT_MOST_S / 3)
+    batches = ConnectGateEntry(channel, Owner("g", "t", 1), now=lambda: next(clock), sleep=lambda _: None)
+    channel.set_state(2, GateState.HELD)
+    channel.appoint(2)
+    with pytest.raises(BatchRefusedError, match="a new owner that does not go on"):
+        batches.enter()
+    assert not channel.status().inside
+
+
+def test_an_heir_that_comes_late_takes_nothing_from_a_newer_one(session: Any) -> None:
+    """Whichever of the two is appointed last, and whatever else somebody has put among the settings."""
+    channel = GateChannel(session)
+    channel.appoint(8)
+    channel.appoint(7)
+    session.settings |= {"sparkherd.heir.soon": "", "sparkherd.heir": "99", "spark.heir.100": ""}
+    assert channel.newest() == 8
+    assert channel.orders(7) == (GateState.OPEN, 8)
+
+
+def test_counts_of_an_heir_that_could_not_ask_yet(session: Any, heir: ConnectGateControl) -> None:
+    """It has left out none so far; what was left out before is not taken off from nothing."""
+    session.unreadable["sparkherd.batch"] = ConnectionLostError("no answer")
+    assert heir.left_out == LeftOut()

@@ -9,8 +9,9 @@ from uuid import uuid4
 import msgspec
 import pytest
 
+from worker.sinks.fence import Owner
 from worker.spark.connect.handle import RemoteHandle
-from worker.spark.connect.session_record import NotedSession, _noted
+from worker.spark.connect.session_record import NotedSession, SessionRecord, noted_session
 from worker.spark.connect.sessions import new_session_id
 
 
@@ -66,10 +67,35 @@ def _record(batch_id: int) -> Any:
 def test_what_is_noted_down_of_a_query() -> None:
     """Entries of former versions are a session's id, which tells the token; anything else is no entry."""
     session = new_session_id(4)
-    full = NotedSession(session=session, token=7, made_of="abc")
-    assert _noted(msgspec.json.encode(full).decode() + "\n") == full
-    assert _noted(f"{session}\n") == NotedSession(session=session, token=4)
+    full = NotedSession(session=session, token=7)
+    assert noted_session(msgspec.json.encode(full).decode() + "\n") == full
+    assert noted_session(f"{session}\n") == NotedSession(session=session, token=4)
     older = str(uuid4())
-    assert _noted(older) == NotedSession(session=older)
-    for text in (None, "", "no id", '{"session": "no id", "token": 3}', '{"token": 3}', "[]", "7"):
-        assert _noted(text) is None
+    assert noted_session(older) == NotedSession(session=older)
+    for token in (-1, 2**60):
+        assert noted_session(f'{{"session": "{session}", "token": {token}}}') is None
+    for text in (
+        None,
+        "",
+        "no id",
+        '{"session": "no id", "token": 3}',
+        '{"token": 3}',
+        "[]",
+        "7",
+        "[" * 100_000,
+    ):
+        assert noted_session(text) is None
+
+
+def test_what_an_owner_writes_is_what_the_next_one_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the checkpoint: which session, and whose it is."""
+    texts: dict[str, str] = {}
+    session: Any = None
+    record = SessionRecord("sc://x", Owner("g", "t", 7), session, "/c/g/t")
+    folder = SimpleNamespace(create=texts.__setitem__, read=texts.get)
+    monkeypatch.setattr(record, "_folder", folder)
+    record.write(new_session_id(4), 9)
+    assert list(texts) == ["t~session"]
+    noted = record.read()
+    assert noted is not None
+    assert noted.token == 9
