@@ -13,7 +13,6 @@ import msgspec
 from manager.core.tasks import lost_workers, probation, settling
 from protocol.messages.tasks import OfferedTask
 from protocol.states import Target
-from protocol.task_metrics import figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -111,6 +110,6 @@ def _noted(group: Group, page: Page) -> Page:
 
 
 def _load(group: Group, task: str) -> float | None:
-    """How much work its worker says it is, None while nobody has measured it."""
+    """How much work it is by the last worker that has measured it, None while none has."""
     progress = group.tasks.progress.get(task)
-    return figure(progress.metrics, "load") if progress is not None else None
+    return None if progress is None else progress.load

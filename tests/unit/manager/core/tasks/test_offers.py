@@ -132,6 +132,23 @@ def test_what_is_new_or_gone_between_two_pages_is_told_as_it_is_then(bench: Benc
     assert bench.state == "PreparingRebalance"
 
 
+def test_a_load_is_told_until_another_one_is_measured(bench: Bench) -> None:
+    """A new owner measures for half a minute: meanwhile the task is no less work than it was."""
+    giver, taker = ids = bench.herd(2, "t1", "t2")
+    bench.report(giver, "t1", bench.owner("t1")[1], metrics={"batch_ms": 5, "load": 0.3})
+    bench.report(taker, "t2", bench.owner("t2")[1], metrics={"batch_ms": 5})
+    bench.release(giver, t1=bench.owner("t1")[1])
+    bench.redeal(ids, dict.fromkeys(("t1", "t2"), taker))
+    bench.claim(taker, "t1")
+    told = {"batch_ms": 1}
+    for load in (None, 0.2):
+        bench.report(
+            taker, "t1", bench.owner("t1")[1], metrics=told if load is None else {**told, "load": load}
+        )
+        offered = offers.Offers(bench.group).page("").tasks
+        assert {each.task: each.load for each in offered} == {"t1": load or 0.3, "t2": None}
+
+
 @pytest.mark.parametrize(
     ("fields", "error"),
     [
