@@ -104,8 +104,9 @@ class TaskRegistry:
 
     `assigned` is the present assignment, task to member. `taken_since` says when an assignment first took a
     task from an owner that still holds it. `offered` is what the leader was told last, `left_out` why it
-    gave which tasks to nobody. `probation` are the tasks that have yet to show that they do their worker no
-    harm, and when they were granted. `in_doubt` are those taken from members before they had, and from whom.
+    gave which tasks to nobody, `to_come` how many more are to move to which members. `probation`
+    are the tasks that have yet to show that they do their worker no harm, and when they were granted.
+    `in_doubt` are those taken from members before they had, and from whom.
     `heap` knows with which of them heaps grow; it is kept in memory only.
     """
 
@@ -120,6 +121,7 @@ class TaskRegistry:
     taken_since: dict[str, int] = field(default_factory=dict)
     offered: set[str] = field(default_factory=set)
     left_out: dict[str, str] = field(default_factory=dict)
+    to_come: dict[str, int] = field(default_factory=dict)
     probation: dict[str, int] = field(default_factory=dict)
     in_doubt: dict[str, dict[str, LostOnProbation]] = field(default_factory=dict)
     progress: dict[str, TaskProgress] = field(default_factory=dict)
