@@ -13,23 +13,27 @@ PATIENCE_S: Final = 30.0
 
 
 class FirstStarts:
-    """Waits for each task once, and no longer than `PATIENCE_S` from when it was assigned.
+    """Waits for each task once, and not for long from when it was assigned.
 
     A task that has started, or was waited for in vain, is not waited for again while it stays assigned.
 
     Args:
         is_started: says whether the start of a task takes no more time.
         now: the worker's clock, in seconds.
+        patience_s: how long a task is waited for, in seconds.
     """
 
-    def __init__(self, is_started: Callable[[str], bool], now: Callable[[], float]) -> None:
+    def __init__(
+        self, is_started: Callable[[str], bool], now: Callable[[], float], patience_s: float = PATIENCE_S
+    ) -> None:
         self._is_started = is_started
         self._now = now
+        self._patience_s = patience_s
         self._waited_until: dict[str, float] = {}
 
     def assign(self, tasks: AbstractSet[str]) -> None:
         """A new assignment: what is new in it is waited for, what is not in it any more is not."""
-        until = self._now() + PATIENCE_S
+        until = self._now() + self._patience_s
         self._waited_until = {task: self._waited_until.get(task, until) for task in tasks}
 
     def under_way(self) -> frozenset[str]:
