@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Terms(NamedTuple):
-    """All that a decision goes by but what changes while it is carried out: who owns what, and loads.
+    """All that a decision goes by but what changes while it is carried out: who owns what, loads and lags.
 
     While they stay the same, the rest of a decision is carried out as it was made.
     """
@@ -37,7 +37,7 @@ class Terms(NamedTuple):
         return cls(
             assignor,
             {each.member_id: replace(each, owned=frozenset()) for each in members},
-            {each.name: replace(each, load=None, token=0) for each in tasks},
+            {each.name: replace(each, load=None, token=0, lag=None) for each in tasks},
         )
 
 
@@ -69,7 +69,8 @@ def paced(
 ) -> Paced:
     """`dealt`, of which each member starts `at_once` tasks at the same time, or what cannot be put off.
 
-    Only what runs where it may go on is put off, the largest tasks first. At least one task moves to each
+    Only what runs where it may go on is put off, first what is furthest behind, then the largest tasks: they
+    take longest to start. At least one task moves to each
     member that is to have any and starts none, so that this comes to an end.
 
     Args:
@@ -82,9 +83,7 @@ def paced(
     if not at_once:
         return Paced(dealt)
     stays = _where_tasks_may_stay(members, tasks, progress.running)
-    size = sizes(tasks)
-    order = sorted(stays, key=lambda name: (size[name], name))
-    place = {name: at for at, name in enumerate(order)}
+    place = _order(tasks)
     put_off = {
         name: member_id
         for member_id, names in dealt.items()
@@ -92,6 +91,13 @@ def paced(
     }
     _keep_limits(dealt, put_off, members, place, stays)
     return Paced(_with_stays(dealt, put_off, stays), Counter(put_off.values()))
+
+
+def _order(tasks: Sequence[Task]) -> dict[str, int]:
+    """In which place each task moves; one whose lag is not known goes by its size alone."""
+    size = sizes(tasks)
+    ordered = sorted(tasks, key=lambda task: (task.lag or 0, size[task.name], task.name))
+    return {task.name: at for at, task in enumerate(ordered)}
 
 
 def _where_tasks_may_stay(

@@ -262,6 +262,7 @@ def _tasks(joined: JoinResponse, metadata: Mapping[str, WorkerMetadata]) -> tupl
             NOTHING if task.needs is msgspec.UNSET else task.needs,
             task.exclusive is True,
             holders.get(task.task, (0,))[0],
+            None if task.lag is msgspec.UNSET else task.lag,
         )
         for task in offered
     )

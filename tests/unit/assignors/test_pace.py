@@ -53,6 +53,12 @@ def test_the_smallest_move_first_and_the_others_stay_where_they_run() -> None:
     assert dealing(MOVED, 2) == Paced({"old": ["a", "c"], "new": ["b", "d"]}, {"new": 2})
 
 
+def test_what_is_far_behind_moves_last() -> None:
+    """Its first batch takes longest; of an unknown lag as little is expected as of none."""
+    tasks = [replace(task, lag=lag) for task, lag in zip(TASKS, (None, 500, 0, 20), strict=True)]
+    assert dealing(MOVED, 2, tasks=tasks).assignment == {"old": ["b", "d"], "new": ["a", "c"]}
+
+
 @pytest.mark.parametrize("at_once", [0, 4, 5])
 def test_what_is_not_too_much_moves_as_it_was_dealt(at_once: int) -> None:
     """And all of it where there is to be no pace."""

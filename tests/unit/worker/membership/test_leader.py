@@ -232,6 +232,15 @@ async def test_the_assignor_is_told_the_token_of_each_task() -> None:
     assert [(task.name, task.token) for task in assignor.tasks] == [("a", 5), ("b", 9), ("c", 0)]
 
 
+async def test_the_assignor_is_told_how_far_tasks_are_behind() -> None:
+    """As far as the manager knows."""
+    lead, assignor = leader(dict)
+    answer = joined(tasks="ab")
+    a, b = answer.tasks or ()
+    await lead.assign(structs.replace(answer, tasks=(structs.replace(a, lag=7), b)))
+    assert [task.lag for task in assignor.tasks] == [7, None]
+
+
 async def test_of_two_who_say_they_own_a_task_the_higher_token_counts() -> None:
     """The other one is a zombie and does not know it yet."""
     lead, assignor = leader(dict)

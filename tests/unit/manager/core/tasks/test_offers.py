@@ -9,6 +9,7 @@ import pytest
 
 from manager.core.commands import CreateTask, DeleteTask, SetTarget
 from manager.core.tasks import offers
+from protocol.messages.lag import TaskLag
 from protocol.messages.membership import OfferRequest
 from protocol.states import Target
 from tests.unit.manager.core.bench import SESSION_MS, Bench, definition
@@ -147,6 +148,15 @@ def test_a_load_is_told_until_another_one_is_measured(bench: Bench) -> None:
         )
         offered = offers.Offers(bench.group).page("").tasks
         assert {each.task: each.load for each in offered} == {"t1": load or 0.3, "t2": None}
+
+
+def test_how_far_a_task_is_behind_is_told_if_it_is_known(bench: Bench) -> None:
+    """In rows, by the last word on it."""
+    [worker] = bench.herd(1, "t1", "t2", "t3")
+    for task, lag in (("t1", TaskLag(at_ms=1, rows=70)), ("t2", TaskLag(at_ms=1))):
+        bench.report(worker, task, bench.owner(task)[1], lag=lag)
+    offered = offers.Offers(bench.group).page("").tasks
+    assert [each.lag for each in offered] == [70, msgspec.UNSET, msgspec.UNSET]
 
 
 @pytest.mark.parametrize(
