@@ -48,9 +48,9 @@ class Task:
 
     `worker`, `labels` and `needs` say which members may run it (`assignors.eligibility` has the rules).
     `weight` is what its definition declares, `load` what was measured, None if nothing was yet. `token` is
-    the fencing token that its owner has, 0 without one: the higher it is, the later the task came there. An
-    `exclusive` one wants a member to itself: the leader sees to that, and no assignor is asked about it
-    (`assignors.exclusive`).
+    the fencing token that its owner has, 0 without one: the higher it is, the later the task came there.
+    `lag` is how many rows it is behind, None if that is not known. An `exclusive` one wants a member to
+    itself: the leader sees to that, and no assignor is asked about it (`assignors.exclusive`).
     """
 
     name: str
@@ -61,6 +61,7 @@ class Task:
     needs: Needs = NOTHING
     exclusive: bool = False
     token: int = 0
+    lag: int | None = None
 
 
 class Assignor(ABC):

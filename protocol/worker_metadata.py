@@ -29,11 +29,13 @@ class WorkerMetadata(msgspec.Struct, frozen=True, kw_only=True):
     `checks` says that it can look at definitions that are no task's (protocol §5, Checks), `quarantine` that
     it answers requests about the quarantined rows of its tasks (protocol §5, Quarantined rows), `offer_pages`
     that, as the leader, it asks for the tasks in pages (protocol §3.1), `paces` that it asks for the rest
-    when it has started a part of what it is to have (protocol §5, Pace).
+    when it has started a part of what it is to have (protocol §5, Pace). `starting` are the tasks of its last
+    assignment that it has not started yet and still waits for.
     """
 
     owned: dict[str, Token] = {}
     claiming: tuple[str, ...] = ()
+    starting: tuple[str, ...] = ()
     capacity: Capacity = 1.0
     max_tasks: MaxTasks | None = None
     labels: dict[str, str] = {}
@@ -51,12 +53,12 @@ class WorkerMetadata(msgspec.Struct, frozen=True, kw_only=True):
 class TaskAssignment(msgspec.Struct, frozen=True, kw_only=True):
     """The tasks one worker is given; the leader's own also says why which tasks are nobody's.
 
-    `more` is there if others are to move to it, once it has started these.
+    `more` is there if others are to move to it, once it has started these, and says how many.
     """
 
     tasks: tuple[str, ...] = ()
     left_out: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
-    more: bool | msgspec.UnsetType = msgspec.UNSET
+    more: Annotated[int, msgspec.Meta(ge=1, le=MAX_INT)] | msgspec.UnsetType = msgspec.UNSET
 
 
 read_metadata: Final = msgspec.json.Decoder(WorkerMetadata).decode

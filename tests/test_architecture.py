@@ -129,11 +129,13 @@ ROOMS = {
         "ownership": {"grants", "life", "desired_state"},
         "holdings": {"life", "ownership"},
         "token_leases": {"life"},
+        "first_starts": set[str](),
         "exchange": {"grants", "life"},
         "orphans": {"exchange"},
         "runner": {
             *(
                 "exchange",
+                "first_starts",
                 "grants",
                 "holdings",
                 "life",

@@ -265,6 +265,7 @@ class Worker(Host):
             WorkerMetadata(
                 owned=self.tasks.owned(),
                 claiming=self.tasks.claiming(),
+                starting=self.tasks.starting(),
                 capacity=self._settings.capacity,
                 max_tasks=self._settings.max_tasks,
                 labels=self._settings.label,

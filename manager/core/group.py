@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from protocol.messages.groups import GroupHistoryLine
 
 REBALANCES_KEPT = 100
+PACED_KEPT = 10
+"""Of those in a row that carry out more of one decision: they are not to take the place of all others."""
 LINES_KEPT = 64
 
 TimerKey = tuple[str, str]
@@ -48,12 +50,16 @@ class InitialDelay:
 
 @dataclass(slots=True)
 class Round:
-    """The rebalance under way; `before` is who was meant to run what when it began."""
+    """The rebalance under way; `before` is who was meant to run what when it began.
+
+    It `goes_on` if it carries out more of what was decided before it.
+    """
 
     reason: str
     started_at: int
     started_at_ms: int
     before: dict[str, str]
+    goes_on: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -36,8 +36,9 @@ LIVE_STATES = frozenset({TaskState.STARTING, TaskState.RUNNING, TaskState.RESTAR
 class TaskProgress:
     """The last batch heard of, and the last hour's; kept in memory only.
 
-    `aside` knows what is to be told of the rows that the task puts aside. `exceeded` is how often it was told
-    that the task went beyond each limit under its token, None if that is not known; the last time at
+    `load` is the last one told, whoever owned the task then: a new owner measures for a while before it tells
+    any. `aside` knows what is to be told of the rows that the task puts aside. `exceeded` is how often it was
+    told that the task went beyond each limit under its token, None if that is not known; the last time at
     `exceeded_told_at`, in milliseconds of the monotonic clock. `lag_heard_at` is when `lag` was
     told, by the manager's clock, in milliseconds since 1970; `lag_asked_at` is when a leader was asked for it
     last, in milliseconds of the monotonic clock, -1 if none was.
@@ -46,6 +47,7 @@ class TaskProgress:
     batch_id: int | None = None
     reached: Reached | None = None
     metrics: dict[str, Any] | None = None
+    load: float | None = None
     figures: TaskMetrics = field(default_factory=TaskMetrics)
     aside: AsideWatch = field(default_factory=AsideWatch)
     exceeded: dict[str, int] | None = None
@@ -102,8 +104,9 @@ class TaskRegistry:
 
     `assigned` is the present assignment, task to member. `taken_since` says when an assignment first took a
     task from an owner that still holds it. `offered` is what the leader was told last, `left_out` why it
-    gave which tasks to nobody. `probation` are the tasks that have yet to show that they do their worker no
-    harm, and when they were granted. `in_doubt` are those taken from members before they had, and from whom.
+    gave which tasks to nobody, `to_come` how many more are to move to which members. `probation`
+    are the tasks that have yet to show that they do their worker no harm, and when they were granted.
+    `in_doubt` are those taken from members before they had, and from whom.
     `heap` knows with which of them heaps grow; it is kept in memory only.
     """
 
@@ -118,6 +121,7 @@ class TaskRegistry:
     taken_since: dict[str, int] = field(default_factory=dict)
     offered: set[str] = field(default_factory=set)
     left_out: dict[str, str] = field(default_factory=dict)
+    to_come: dict[str, int] = field(default_factory=dict)
     probation: dict[str, int] = field(default_factory=dict)
     in_doubt: dict[str, dict[str, LostOnProbation]] = field(default_factory=dict)
     progress: dict[str, TaskProgress] = field(default_factory=dict)
@@ -232,7 +236,10 @@ class TaskRegistry:
     def keep_metrics(self, task: str, metrics: dict[str, Any]) -> None:
         """Take in what the owner of `task`, of which there has been a report, tells of its batches."""
         self._uncount(task)
-        self.progress[task].metrics = metrics
+        progress = self.progress[task]
+        progress.metrics = metrics
+        if (load := figure(metrics, "load")) is not None:
+            progress.load = load
         self._count(task)
 
     def forget_progress(self, task: str) -> None:

@@ -22,7 +22,8 @@ REBALANCES = Metric(
     "sparkherd_rebalances_total",
     "counter",
     "Rebalances, by what they began with: "
-    "join, leave, removed, lost (a worker), tasks (their set changed), drain, admin, restored, other.",
+    "join, leave, removed, lost (a worker), tasks (their set changed), pace (more of what was to move), "
+    "drain, admin, restored, other.",
     ("group", "cause"),
 )
 REBALANCE_SECONDS = Metric(
@@ -52,6 +53,9 @@ MEMBERS = Metric(
     ("group", "state"),
 )
 TASKS = Metric("sparkherd_group_tasks", "gauge", "Tasks, by their state.", ("group", "state"))
+TASKS_TO_COME = Metric(
+    "sparkherd_group_tasks_to_come", "gauge", "Tasks that are still to move, a few at a time.", ("group",)
+)
 COMMIT_SECONDS = Metric(
     "sparkherd_storage_commit_seconds",
     "histogram",
@@ -91,6 +95,7 @@ CATALOG = (
     GENERATION,
     MEMBERS,
     TASKS,
+    TASKS_TO_COME,
     COMMIT_SECONDS,
     COMMIT_FAILURES,
     COMMITTED_ROWS,

@@ -27,6 +27,7 @@ class RebalanceCause(StrEnum):
     REMOVED = "removed"
     LOST = "lost"
     TASKS = "tasks"
+    PACE = "pace"
     DRAIN = "drain"
     ADMIN = "admin"
     RESTORED = "restored"
@@ -118,8 +119,9 @@ class Facts:
         return facts
 
     def _note_beginning(self, turn: Turn, cause: RebalanceCause) -> None:
-        if turn.group.round is not None:
-            self._began.setdefault(turn.group.name, cause)
+        """More of what was decided before, a member asks for as it joins (protocol §5, Pace)."""
+        if (begun := turn.group.round) is not None:
+            self._began.setdefault(turn.group.name, RebalanceCause.PACE if begun.goes_on else cause)
 
     def _of(
         self, change: object, asked: type[Request] | None, cause: RebalanceCause, turn: Turn

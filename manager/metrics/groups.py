@@ -47,12 +47,14 @@ class GroupReader:
         yield _single(catalog.PARKED, self._runtime.parked)
         states, generations = family(catalog.GROUP_STATE), family(catalog.GENERATION)
         members, tasks = family(catalog.MEMBERS), family(catalog.TASKS)
+        to_come = family(catalog.TASKS_TO_COME)
         for group in self._runtime.living():
             states.add_metric((group.name, group.state.value), 1)
             generations.add_metric((group.name,), group.generation)
             _add_counts(members, group, Counter(_member_state(group, m) for m in group.members.values()))
             _add_counts(tasks, group, group.tasks.tally.counts())
-        yield from (states, generations, members, tasks)
+            to_come.add_metric((group.name,), sum(group.tasks.to_come.values()))
+        yield from (states, generations, members, tasks, to_come)
 
 
 def _single(metric: Metric, value: float) -> Family:

@@ -89,7 +89,7 @@ class OfferedTask(msgspec.Struct, frozen=True, gc=False):
     `returns_to` is there only for a task that was kept for a lost worker: the member that it is now.
     `suspect` is there only for one that may have killed its workers, and is to be on a worker of its own.
     `needs` is there only for one that a worker's Spark may lack something for, `exclusive` only for one that
-    its definition wants a worker of its own for.
+    its definition wants a worker of its own for. `lag` is how many rows it is behind, if that is known.
     """
 
     task: str
@@ -101,6 +101,7 @@ class OfferedTask(msgspec.Struct, frozen=True, gc=False):
     suspect: bool | msgspec.UnsetType = msgspec.UNSET
     needs: Needs | msgspec.UnsetType = msgspec.UNSET
     exclusive: bool | msgspec.UnsetType = msgspec.UNSET
+    lag: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class TaskListQuery(PageQuery, frozen=True, kw_only=True):

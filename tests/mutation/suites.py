@@ -31,6 +31,7 @@ SUITES = {
         "tests/unit/definition/test_kafka_options.py",
         "tests/unit/definition/test_reset_offsets.py",
         "tests/unit/assignors/test_eligibility.py",
+        "tests/unit/assignors/test_pace.py",
         "tests/unit/protocol/test_fencing.py",
         "tests/unit/protocol/test_connectors.py",
         "tests/unit/worker/spark/reading/test_jdbc.py",

@@ -55,6 +55,8 @@ MAX_WAIT_MS = 5500
 """Longer than any request may be parked."""
 SMALL_PAGE = 2
 """Tasks that a leader is told of at a time: groups here have few."""
+QUIET_TASKS = 6
+"""So many more there are before somebody joins in the end."""
 QUIET_MS = 5000
 """Longer than any session: whoever would be lost without a reason is lost by then."""
 
@@ -74,6 +76,7 @@ class Figures:
     resets: int = 0
     poisoned: int = 0
     quarantined: int = 0
+    paced: int = 0
 
     def add(self, other: Figures) -> None:
         """Add up."""
@@ -121,6 +124,7 @@ class History:
         self._wait_for_order()
         self._await_aftermath()
         self._rebalance_quietly()
+        self._move_quietly()
         return self._figures()
 
     def _do(self, action: Action) -> None:
@@ -137,11 +141,11 @@ class History:
         """One more member of some group."""
         self._hire_into(chance.choice(self.plan.groups), chance)
 
-    def _hire_into(self, group: str, chance: Random) -> None:
-        """One more member, of a kind that fits its group."""
+    def _hire_into(self, group: str, chance: Random, *, is_new: bool = False) -> None:
+        """One more member, of a kind that fits its group; one that `is_new` is nobody's next process."""
         route = Route(self.network, group, keeps=chance.random() < 0.8)
         number = len(self.members_hired)
-        instance = f"s{number % 3}" if chance.random() < 0.3 else None
+        instance = f"s{number % 3}" if chance.random() < 0.3 and not is_new else None
         name = f"m{number}"
         member: Participant
         if group in self.plan.groups[: self.plan.herds]:
@@ -153,8 +157,11 @@ class History:
                 offer_pages=settles,
                 formats=self._formats(number),
                 max_tasks=self._max_tasks(number),
+                paces=settles,
             )
-            member = SimWorker(self.world, route, name, self.sinks[group], terms, told=told)
+            member = SimWorker(
+                self.world, route, name, self.sinks[group], terms, told=told, at_once=self.plan.at_once
+            )
             member.died_of_poison = self._on_poisoned
         else:
             protocols = chance.choice([("range",), ("sticky", "range"), ("range", "sticky")])
@@ -262,6 +269,7 @@ class History:
         if live is None:
             raise InvariantError("every group becomes Stable", f"{group} is nowhere")
         hold("every group becomes Stable", live.state is GroupState.STABLE, live.history_text)
+        hold("all that was to move has moved", not live.tasks.to_come, live.history_text)
         present = {member.membership_id for member in alive}
         hold("members are who lives", set(live.members) == present, live.history_text)
         settled = all(member.settled_in == live.generation for member in alive)
@@ -334,6 +342,47 @@ class History:
         stops = sum(worker.stops for worker in workers) - before
         hold("what need not move is not stopped", not stops, f"{stops} queries were stopped")
 
+    def _move_quietly(self) -> None:
+        """No task moves twice when somebody joins: a decision is carried out as it was made.
+
+        Not where others join whenever somebody dies, where there is room for nobody, or where a task that is
+        to be alone chooses its worker anew.
+        """
+        group = self.plan.groups[0]
+        rows = () if (live := self.live(group)) is None else live.tasks.definitions.values()
+        is_choosy = any(row.exclusive for row in rows) or (live is not None and bool(_given_up(live)))
+        if self.plan.poison is not None or self.plan.group_max_size is not None or is_choosy:
+            return
+        self._join_quietly(group)
+        for number in range(QUIET_TASKS):
+            definition = NewDefinition(msgspec.Raw(b'{"sink": {"format": "sql"}}'), 1.0, None, {})
+            self.ask(group, CreateTask(task=f"quiet-{number}", definition=definition, target=Target.RUNNING))
+        self.world.run(self.world.now + QUIET_MS)
+        self._wait_for_order()
+        before, stops = self._running(group), self._stops(group)
+        self._join_quietly(group)
+        after = self._running(group)
+        moved = [task for task, worker in before.items() if after.get(task) != worker]
+        stopped = self._stops(group) - stops
+        hold("a task moves once", stopped == len(moved), lambda: (stopped, moved, before, after))
+
+    def _join_quietly(self, group: str) -> None:
+        self._hire_into(group, Random(f"newcomer {self.plan.seed} {len(self.members_hired)}"), is_new=True)
+        self.members_hired[-1].calm_down()
+        self.world.run(self.world.now + QUIET_MS)
+        self._wait_for_order()
+
+    def _running(self, group: str) -> dict[str, str]:
+        return {task: worker.name for worker in self._workers(group) for task in worker.owned}
+
+    def _stops(self, group: str) -> int:
+        """Also of those that are gone: a newcomer may be the next process of one that was there."""
+        hired = [each for each in self.members_hired if isinstance(each, SimWorker)]
+        return sum(worker.stops for worker in hired if worker.route.group == group)
+
+    def _workers(self, group: str) -> list[SimWorker]:
+        return [each for each in self.alive() if isinstance(each, SimWorker) and each.route.group == group]
+
     def _figures(self) -> Figures:
         return Figures(
             histories=1,
@@ -346,6 +395,7 @@ class History:
             unfenced_writes=sum(sink.unfenced for sink in self.sinks.values()),
             resets=self.watch.resets,
             poisoned=self.poisoned,
+            paced=sum(each.leader.put_off for each in self.members_hired if isinstance(each, SimWorker)),
             quarantined=sum(POISON in self._quarantined(group) for group in self.plan.groups),
         )
 

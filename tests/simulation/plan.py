@@ -64,7 +64,8 @@ class Plan:
     by the worker as it leaves, KILLED by nobody. `former` is the share of workers that cannot settle a task,
     `lacking` that of workers whose Spark has no Kafka, if workers tell what theirs has; None if none does.
     `limited` is the share of workers that are given so many tasks at most. None is where a task kills: how
-    many workers that costs, and how soon it is found, hangs on there being room for its suspects.
+    many workers that costs, and how soon it is found, hangs on there being room for its suspects. `at_once`
+    is how many running tasks a leader has move to a member at the same time, 0 for any number.
     """
 
     seed: int
@@ -82,6 +83,7 @@ class Plan:
     former: float
     lacking: float | None
     limited: float
+    at_once: int
     weather: Weather
     actions: tuple[Action, ...]
 
@@ -114,6 +116,7 @@ def draw(seed: int) -> Plan:
         former=Random(f"former {seed}").choice([0, 0, 0.3]),
         lacking=Random(f"lacking {seed}").choice([None, 0.3, 0.6]),
         limited=Random(f"limited {seed}").choice([0, 0, 0.4, 1]) if poison is None else 0,
+        at_once=Random(f"pace {seed}").choice([0, 0, 1, 2]),
         weather=_draw_weather(chance),
         actions=tuple(sorted(_draw_actions(chance, members, storm_ms), key=lambda action: action.at_ms)),
     )

@@ -6,19 +6,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import UNSET
 
-from assignors.base import Member, Task
-from assignors.exclusive import give_own
-from assignors.isolation import isolate
-from assignors.limits import within_limits
-from assignors.sticky import StickyAssignor
 from definition.document import is_fenced
-from protocol.connectors import NOTHING
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.base import encode_opaque
 from protocol.messages.lag import TaskLag
-from protocol.messages.membership import EngineEnd, MemberAssignment, Protocol
+from protocol.messages.membership import EngineEnd, Protocol
 from protocol.messages.ownership import (
     ClaimRequest,
     ClaimResponse,
@@ -29,7 +22,7 @@ from protocol.messages.ownership import (
 )
 from protocol.states import Target, TaskState
 from protocol.worker_lease import REASSIGN_PERCENT, part_of
-from protocol.worker_metadata import read_metadata
+from tests.simulation.leader import SimLeader
 from tests.simulation.participant import Participant
 from worker.membership.events import (
     Adopt,
@@ -47,6 +40,7 @@ from worker.membership.events import (
     Revoke,
     Revoked,
     Send,
+    Settled,
     Started,
     StopAsked,
     Wait,
@@ -55,13 +49,13 @@ from worker.membership.events import (
 from worker.membership.reactions import RequestKind
 from worker.membership.state_machine import Membership
 from worker.membership.states import MemberState
+from worker.tasks.first_starts import FirstStarts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Set as AbstractSet
 
     from protocol.connectors import Needs
-    from protocol.messages.membership import JoinResponse
     from protocol.worker_metadata import WorkerMetadata
     from tests.simulation.network import Route
     from tests.simulation.sink import Sink
@@ -69,6 +63,8 @@ if TYPE_CHECKING:
     from worker.membership.requests import Terms
 
 BATCH_MS = 200
+PATIENCE_MS = 1500
+"""How long a task may take to start before others move as well."""
 REPORT_EVERY = 4
 MEASURE_EVERY = 12
 POISON = "poison"
@@ -90,12 +86,21 @@ class SimWorker(Participant):
 
     `hanging` is what it is about to settle, `resting` what it is done with; `faults` says of what it is not.
     `unfenced` has those of its tasks whose sink has no fence, and until when their tokens may be believed in.
-    `told` is what it says of itself. One that does not say that it settles is of a former version: it calls a
-    task STOPPED whatever its sink has heard.
+    `begun` are those of its tasks that have written a batch, under which token. `told` is what it says of
+    itself, `at_once` how many running tasks it has move to a member at the same time when it leads. One that
+    does not say that it settles is of a former version: it calls a task STOPPED whatever its sink has heard.
     """
 
     def __init__(
-        self, world: World, route: Route, name: str, sink: Sink, terms: Terms, *, told: WorkerMetadata
+        self,
+        world: World,
+        route: Route,
+        name: str,
+        sink: Sink,
+        terms: Terms,
+        *,
+        told: WorkerMetadata,
+        at_once: int = 0,
     ) -> None:
         super().__init__(world, route, name)
         self.sink = sink
@@ -103,6 +108,9 @@ class SimWorker(Participant):
         self.owned: dict[str, int] = {}
         self.stuck: dict[str, int] = {}
         self.unfenced: dict[str, int] = {}
+        self.begun: dict[str, int] = {}
+        self.starts = FirstStarts(self._has_begun, lambda: world.now / 1000, PATIENCE_MS / 1000)
+        self.leader = SimLeader(at_once)
         self.assigned: frozenset[str] = frozenset()
         self.claiming: dict[int, frozenset[str]] = {}
         self.claims = 0
@@ -175,6 +183,7 @@ class SimWorker(Participant):
             "owned": self.owned | self.stuck | self.hanging | self.resting,
             "tasks_revision": revision,
             "claiming": sorted(frozenset[str]().union(*self.claiming.values())),
+            "starting": sorted(self.starts.under_way()),
         }
         return (Protocol("sticky", encode_opaque(msgspec.structs.replace(self.told, **told))),)
 
@@ -185,9 +194,14 @@ class SimWorker(Participant):
             case Wait(delay_s):
                 self.later(int(delay_s * 1000) + 1, lambda: self.post(Waited(effect)))
             case Assign(joined):
-                self.later(self.world.some(0, 5), lambda: self.post(Assigned(effect, _assign(joined))))
-            case Adopt(identity, tasks):
+                self.later(
+                    self.world.some(0, 5), lambda: self.post(Assigned(effect, self.leader.assign(joined)))
+                )
+            case Adopt(identity, tasks, more_after_s):
                 self.identity, self.assigned = identity, tasks
+                self.starts.assign(tasks)
+                if more_after_s is not None:
+                    self.later(int(more_after_s * 1000), partial(self._look_at_starts, identity))
                 self._let_go((self.owned | self.hanging).keys() - tasks)
                 self._claim(tasks)
             case Refresh():
@@ -195,12 +209,14 @@ class SimWorker(Participant):
                 self._report(dict(self.stuck))
             case Revoke() | Drain():
                 self.assigned = frozenset()  # what is granted from now on is given back unrun
+                self.starts.assign(frozenset())
                 self._let_go((self.owned | self.hanging).keys())
                 self.later(50, lambda: self.post(Revoked(effect, stopped=not self.stuck)))
             case Lose():
                 self.stops += len(self.owned)
                 self.owned, self.stuck, self.assigned, self.claiming = {}, {}, frozenset(), {}
                 self.unfenced, self.in_doubt, self.resting, self.hanging = {}, {}, {}, {}
+                self.starts.assign(frozenset())
             case Quit():
                 self.is_alive = False
 
@@ -244,10 +260,21 @@ class SimWorker(Participant):
     def _write(self) -> None:
         for running in (self.owned, self.stuck):
             for task, token in tuple(running.items()):
+                self.begun[task] = token
                 if task in self.unfenced:
                     self.sink.write_unfenced(task, self)
                 elif not self.sink.write(task, token, self.name):
                     self._drop(task, token)
+
+    def _has_begun(self, task: str) -> bool:
+        """Whether its start takes no more time."""
+        return task in self.resting | self.hanging or self.begun.get(task, -1) == self.owned.get(task)
+
+    def _look_at_starts(self, identity: Identity) -> None:
+        if self.starts.under_way():
+            self.later(BATCH_MS, partial(self._look_at_starts, identity))
+        else:
+            self.post(Settled(identity))
 
     def _drop(self, task: str, token: int) -> None:
         """A query whose token is no longer the present one ends, stuck or not."""
@@ -452,37 +479,3 @@ class SimWorker(Participant):
                 self._claim(frozenset({task}) & self.assigned)  # by right it may still be this worker's
             elif error == ErrorCode.NONE:
                 self._confirm(task, sent)
-
-
-def _assign(joined: JoinResponse) -> tuple[MemberAssignment, ...]:
-    metadata = {m.member_id: read_metadata(m.metadata) for m in joined.members}
-    current = {member: sorted(told.owned) for member, told in metadata.items()}
-    for task in joined.tasks or ():
-        if task.returns_to is not UNSET:
-            current[task.returns_to].append(task.task)
-    members = [
-        Member(
-            m.member_id,
-            m.instance_id,
-            owned=frozenset(current[m.member_id]),
-            formats=told.formats,
-            max_tasks=told.max_tasks,
-        )
-        for m, told in zip(joined.members, metadata.values(), strict=True)
-        if m.draining is UNSET
-    ]
-    if not members:
-        return ()
-    tasks = [
-        Task(t.task, t.weight, t.worker, t.labels, t.load, t.needs or NOTHING, t.exclusive is True)
-        for t in joined.tasks or ()
-    ]
-    plan = give_own(isolate(members, tasks, {t.task for t in joined.tasks or () if t.suspect is not UNSET}))
-    given = plan.complete(
-        within_limits(
-            lambda members, tasks: StickyAssignor().assign(members, tasks, current), plan.members, plan.tasks
-        )
-        if plan.members
-        else {}
-    )
-    return tuple(MemberAssignment(m, encode_opaque({"tasks": given.get(m, [])})) for m in metadata)

@@ -88,11 +88,15 @@ class Drain(Pending):
 
 @dataclass(frozen=True, slots=True)
 class Adopt:
-    """These tasks are the member's now, in the generation of `identity`; `more` says that others follow."""
+    """These tasks are the member's now, in the generation of `identity`.
+
+    Others follow unless `more_after_s` is None: `Settled` is to come when these have been started, and no
+    sooner than after so many seconds.
+    """
 
     identity: Identity
     tasks: frozenset[str]
-    more: bool = False
+    more_after_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

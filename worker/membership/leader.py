@@ -15,7 +15,7 @@ from assignors.checked import make_valid
 from assignors.exclusive import give_own
 from assignors.isolation import Isolation, isolate
 from assignors.limits import within_limits
-from assignors.pace import Paced, Terms, paced
+from assignors.pace import Paced, Progress, Terms, paced
 from assignors.registry import AssignorError, load_assignor
 from protocol.connectors import NOTHING
 from protocol.errors import StartupError
@@ -100,8 +100,9 @@ class Leader:
         dealt = self._under_way(name, isolation, faults)
         if dealt is None:
             dealt = await self._decide(name, isolation.members, isolation.tasks, faults)
-        now = _paced(dealt, isolation, self._move_at_once if _ask_for_more(metadata) else 0)
-        self._unfinished = (_terms(name, isolation), dealt) if now.awaiting and faults is None else None
+        at_once = self._move_at_once if _ask_for_more(metadata) else 0
+        now = _paced(dealt, isolation, at_once, _progress(metadata, self._last_good))
+        self._unfinished = (_terms(name, isolation), dealt) if now.to_come and faults is None else None
         self._last_good = isolation.complete(now.assignment)
         left_out = {joined.member_id: why_left_out(self._last_good, members, tasks, suspects)}
         return tuple(
@@ -109,7 +110,7 @@ class Leader:
                 member.member_id,
                 self._last_good,
                 left_out.get(member.member_id),
-                more=member.member_id in now.awaiting,
+                now.to_come.get(member.member_id, 0),
             )
             for member in joined.members
         )
@@ -154,13 +155,22 @@ def _terms(name: str, isolation: Isolation) -> Terms:
     return Terms.of(name, isolation.members, isolation.tasks)
 
 
-def _paced(dealt: Assignment, isolation: Isolation, at_once: int) -> Paced:
+def _paced(dealt: Assignment, isolation: Isolation, at_once: int, progress: Progress) -> Paced:
     """All at once if it cannot be found out what may wait: the moves themselves are right."""
     try:
-        return paced(dealt, isolation.members, isolation.tasks, at_once)
+        return paced(dealt, isolation.members, isolation.tasks, at_once, progress)
     except Exception:
         log.exception("bug: tasks move without a pace", cause_id=new_cause_id())
         return Paced(dealt)
+
+
+def _progress(metadata: Mapping[str, WorkerMetadata], given: Assignment) -> Progress:
+    """How far `given`, the assignment before, is carried out by the members' own words."""
+    return Progress(
+        {task: member_id for task, (_, member_id) in _holders(metadata).items()},
+        {member_id: each.starting for member_id, each in metadata.items()},
+        given,
+    )
 
 
 def _ask_for_more(metadata: Mapping[str, WorkerMetadata]) -> bool:
@@ -252,13 +262,14 @@ def _tasks(joined: JoinResponse, metadata: Mapping[str, WorkerMetadata]) -> tupl
             NOTHING if task.needs is msgspec.UNSET else task.needs,
             task.exclusive is True,
             holders.get(task.task, (0,))[0],
+            None if task.lag is msgspec.UNSET else task.lag,
         )
         for task in offered
     )
 
 
 def _encode(
-    member_id: str, assignment: Assignment, left_out: dict[str, str] | None, *, more: bool
+    member_id: str, assignment: Assignment, left_out: dict[str, str] | None, more: int
 ) -> MemberAssignment:
     given = TaskAssignment(
         tasks=tuple(assignment.get(member_id, ())),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
@@ -55,9 +55,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-SETTLE_S: Final = 30.0
-"""How long tasks that were moved here may take to start before others are moved as well."""
-
 
 class CoordinatorClient(Protocol):
     """Whoever answers the requests of a membership; `worker.client.group_client.GroupClient` does."""
@@ -98,8 +95,8 @@ class RebalanceListener(Protocol):
         """Every task is lost."""
         ...
 
-    async def until_started(self, within_s: float) -> None:
-        """Wait until every task of the assignment has been started, `within_s` seconds at most."""
+    async def until_started(self) -> None:
+        """Wait until every task of the assignment has been started, or was waited for long enough."""
         ...
 
     async def let_go(self, within_s: float, *, for_good: bool = False) -> bool:
@@ -220,11 +217,11 @@ class Member:
         match effect:
             case Send() | Wait() | Assign() | Revoke() | Drain():
                 self._begin(effect)
-            case Adopt(identity, tasks, more):
+            case Adopt(identity, tasks, more_after_s):
                 self._tasks.adopt(identity, tasks)
                 self._on_adopted(identity, tasks)
-                if more:
-                    self._spawn(self._tell_when_settled(identity))
+                if more_after_s is not None:
+                    self._spawn(self._tell_when_settled(identity, more_after_s))
             case Refresh(tasks_revision):
                 self._tasks.refresh(tasks_revision)
             case Errand(identity, kind, errand):
@@ -243,9 +240,8 @@ class Member:
             self._has_joined = True
             self._joined(identity.member_id)
 
-    async def _tell_when_settled(self, identity: Identity) -> None:
-        """A task that does not start keeps the others from moving for a while only."""
-        await self._tasks.until_started(SETTLE_S)
+    async def _tell_when_settled(self, identity: Identity, after_s: float) -> None:
+        await asyncio.gather(self._tasks.until_started(), self._clock.sleep(after_s))
         self.post(Settled(identity))
 
     def _begin(self, effect: Send | Wait | Assign | Revoke | Drain) -> None:

@@ -18,6 +18,7 @@ from protocol.messages.membership import (
     SyncResponse,
 )
 from worker.membership import requests
+from worker.membership.asking_for_more import AskingForMore
 from worker.membership.events import (
     Adopt,
     Answered,
@@ -91,6 +92,7 @@ class Membership:
         self._joined: JoinResponse | None = None
         self._asked: OfferRequest | SyncRequest | None = None
         self._corrected = False
+        self._more = AskingForMore(chance)
         self._revision = 0
         self._told = NOTHING
         self._why = "the worker starts"
@@ -209,12 +211,15 @@ class Membership:
         self._states.take(Transition.SYNCED)
         self._tries = 0
         given = requests.assignment_in(synced)
-        self._effects.append(Adopt(self.identity, frozenset(given.tasks), more=given.more is True))
+        tasks = frozenset(given.tasks)
+        more_after_s = self._more.given(tasks, is_more_to_come=given.more is not msgspec.UNSET)
+        self._effects.append(Adopt(self.identity, tasks, more_after_s))
         self._send_heartbeat()
 
     def _on_settled(self, settled: Settled) -> None:
         """Ask for the rest by joining again, unless another assignment has come (protocol §5, Pace)."""
         if self.state is MemberState.STABLE and settled.identity == self.identity:
+            self._more.ask()
             self._rejoin("it has started what it was given, and takes more")
 
     def _send_heartbeat(self) -> None:

@@ -16,6 +16,7 @@ from worker.tasks.exchange.late_grants import LateGrants
 from worker.tasks.exchange.manager_link import ManagerLink, TaskCoordinator, is_loss
 from worker.tasks.exchange.releases import Releases
 from worker.tasks.exchange.reports import Reports
+from worker.tasks.first_starts import FirstStarts
 from worker.tasks.holdings import Holdings
 from worker.tasks.life import LifeContext, TaskLife
 from worker.tasks.orphans import OrphanSweep
@@ -86,6 +87,7 @@ class TaskRunner:
         self._revision = 0
         self._ownership = Ownership()
         self.holdings = Holdings(self._ownership)
+        self._starts = FirstStarts(self._is_started, clock.now)
         self._running: dict[str, asyncio.Task[Outcome]] = {}
         self._changed = self._ownership.changed
         link = ManagerLink(
@@ -150,11 +152,16 @@ class TaskRunner:
         """The tasks that may be granted any moment."""
         return self._claims.under_way()
 
+    def starting(self) -> tuple[str, ...]:
+        """The assigned tasks that are still to be started here, and are waited for."""
+        return tuple(sorted(self._starts.under_way() & self._ownership.assigned))
+
     def adopt(self, identity: Identity, tasks: frozenset[str]) -> None:
         """A new assignment: let go of what moved away, claim what is assigned, touch nothing else."""
         self._identity = identity
         self._sweep.wake()
         self._ownership.assign(tasks)
+        self._starts.assign(tasks)
         self._claim()
 
     def refresh(self, tasks_revision: int) -> None:
@@ -176,13 +183,11 @@ class TaskRunner:
         self._claims.abandon()
         self._releases.forget()
         self._ownership.lose()
+        self._starts.assign(frozenset())
 
-    async def until_started(self, within_s: float) -> None:
-        """Wait until every task of the assignment was started here, `within_s` seconds at most."""
-        await first(self._until_started(), self._clock.sleep(within_s))
-
-    async def _until_started(self) -> None:
-        while not all(map(self._is_started, self._ownership.assigned)):
+    async def until_started(self) -> None:
+        """Wait until every task of the assignment was started here, or was waited for long enough."""
+        while self.starting():
             await self._clock.sleep(LOOK_S)
 
     def _is_started(self, task: str) -> bool:
@@ -201,6 +206,7 @@ class TaskRunner:
         self._claims.stop()
         self._reports.everything()
         self._ownership.assign(frozenset())
+        self._starts.assign(frozenset())
 
         def is_done() -> bool:
             return self._owns_nothing() or (for_good and not self._running and self._is_alone())

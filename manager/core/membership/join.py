@@ -153,10 +153,13 @@ def _because(turn: Turn, request: JoinRequest, what: str) -> str:
 def _rejoin(turn: Turn, member: Member, request: JoinRequest, parked: Parked) -> None:
     group = turn.group
     changed = member.row.protocols != request.protocols
+    takes_more = group.state is GroupState.STABLE and member.id in group.tasks.to_come
     if group.state is GroupState.PREPARING_REBALANCE:
         why = None
     elif changed:
         why = f"{member.id} rejoins with other protocols or metadata"
+    elif takes_more:
+        why = f"{member.id} takes more of what is to move to it"
     elif group.state is GroupState.STABLE and group.is_leader(member):
         why = f"leader {member.id} rejoins"
     else:
@@ -165,7 +168,7 @@ def _rejoin(turn: Turn, member: Member, request: JoinRequest, parked: Parked) ->
     member.row = adopt(member.row, request)
     group.count_votes(member)
     if why is not None:
-        rebalance.prepare(turn, _because(turn, request, why))
+        rebalance.prepare(turn, _because(turn, request, why), goes_on=takes_more)
     park_join(turn, member, parked)
     rebalance.maybe_complete(turn)
 

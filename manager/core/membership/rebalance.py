@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from manager.core import group_states, purgatory, scheduling, sessions
-from manager.core.group import REBALANCES_KEPT, InitialDelay, Round
+from manager.core.group import PACED_KEPT, REBALANCES_KEPT, InitialDelay, Round
 from manager.core.membership.responses import join_response
 from manager.core.stored_rows import RebalanceRow
 from manager.core.tasks import heap_candidates, ownership
@@ -47,13 +48,16 @@ def tasks_changed(turn: Turn, _: str = "") -> None:
         start(turn, "the set of tasks changed")
 
 
-def prepare(turn: Turn, reason: str) -> None:
-    """Enter PreparingRebalance. Whoever has a join to park parks it and then calls `maybe_complete`."""
+def prepare(turn: Turn, reason: str, *, goes_on: bool = False) -> None:
+    """Enter PreparingRebalance. Whoever has a join to park parks it and then calls `maybe_complete`.
+
+    The rebalance `goes_on` if it carries out more of what was decided before it.
+    """
     group = turn.group
     close_round(turn)
     opening = group.state is GroupState.EMPTY
     group_states.move(turn, group_states.PREPARE)
-    open_round(turn, reason)
+    open_round(turn, reason, goes_on=goes_on)
     group.timers.cancel(SYNC_PHASE)
     group.unsynced.clear()
     _wake_everybody(turn)
@@ -121,6 +125,7 @@ def _become_empty(turn: Turn) -> None:
         leader_id=None,
     )
     group.tasks.assigned = {}
+    group.tasks.to_come = {}
     complete_round(turn)
     scheduling.begin_retention(turn)
 
@@ -176,12 +181,12 @@ def _store_members(turn: Turn) -> None:
             turn.put(member.row)
 
 
-def open_round(turn: Turn, reason: str) -> None:
+def open_round(turn: Turn, reason: str, *, goes_on: bool = False) -> None:
     """A rebalance begins, for `reason` (cut at 255 characters, KIP-800)."""
     group = turn.group
     reason = reason[:MAX_REASON_LENGTH]
     turn.note(f"rebalance: {reason}")
-    group.round = Round(reason, turn.now, turn.instant.wall, dict(group.tasks.assigned))
+    group.round = Round(reason, turn.now, turn.instant.wall, dict(group.tasks.assigned), goes_on)
 
 
 def complete_round(turn: Turn) -> None:
@@ -204,8 +209,8 @@ def close_round(turn: Turn) -> RebalanceRow | None:
     closing, group.round = group.round, None
     if closing is None:
         return None
-    if len(group.rebalances) == REBALANCES_KEPT:
-        turn.drop(group.rebalances[0])
+    if (oldest := _no_longer_kept(group, closing)) is not None:
+        turn.drop(oldest)
     line = RebalanceRow(
         group=group.name,
         generation_id=group.generation,
@@ -217,6 +222,16 @@ def close_round(turn: Turn) -> RebalanceRow | None:
     )
     turn.put(line)
     return line
+
+
+def _no_longer_kept(group: Group, closing: Round) -> RebalanceRow | None:
+    """The line that makes room for that of this one, if any has to."""
+    lines = group.rebalances
+    if closing.goes_on:
+        alike = list(takewhile(lambda line: line.reason == closing.reason, reversed(lines)))
+        if len(alike) >= PACED_KEPT:
+            return alike[-1]
+    return lines[0] if len(lines) == REBALANCES_KEPT else None
 
 
 def _count_moved(before: dict[str, str], after: dict[str, str]) -> int:

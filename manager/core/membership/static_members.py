@@ -77,6 +77,8 @@ def _take_place(turn: Turn, old: Member, new: Member) -> None:
     registry.assigned = {t: new.id if m == old.id else m for t, m in registry.assigned.items()}
     led = group.is_leader(old)
     line = [new if member is old else member for member in group.members.values()]
+    if old.id in registry.to_come:
+        registry.to_come[new.id] = registry.to_come.pop(old.id)
     group.timers.cancel(sessions.key(old))
     group.dismiss(old)
     group.admit(new)

@@ -31,12 +31,14 @@ MOST_FAULTS: Final = 20
 class Placement:
     """Task to member, and why which tasks are nobody's; `faults` says what is wrong with it.
 
-    `revisions` are the latest ones of what each member is given.
+    `revisions` are the latest ones of what each member is given, `to_come` is how many tasks are to move to
+    which members later.
     """
 
     assigned: dict[str, str] = field(default_factory=dict)
     revisions: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    to_come: dict[str, int] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
 
 
@@ -66,6 +68,7 @@ def follow(group: Group, placement: Placement) -> None:
     """Make `placement` the present one; whatever has changed of a task concerns its member from now on."""
     group.tasks.assigned = placement.assigned
     group.tasks.left_out = placement.left_out
+    group.tasks.to_come = placement.to_come
     for member_id, revision in placement.revisions.items():
         member = group.members[member_id]
         member.concern_revision = max(member.concern_revision, revision)
@@ -80,6 +83,8 @@ def _read(group: Group, entries: Iterable[MemberAssignment]) -> Placement:
     for entry in latest.values():
         given = _given(entry, placement.faults)
         _place(placement, given.tasks, entry.member_id, registry)
+        if given.more is not msgspec.UNSET:
+            placement.to_come[entry.member_id] = given.more
         placement.left_out |= {
             task: why[:MAX_WHY_LENGTH]
             for task, why in (given.left_out or {}).items()

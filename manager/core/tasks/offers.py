@@ -13,7 +13,6 @@ import msgspec
 from manager.core.tasks import lost_workers, probation, settling
 from protocol.messages.tasks import OfferedTask
 from protocol.states import Target
-from protocol.task_metrics import figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -88,6 +87,7 @@ class Offers:
             suspect=probation.is_suspect(group, row.task) or msgspec.UNSET,
             needs=row.needs or msgspec.UNSET,
             exclusive=row.exclusive or row.task == group.tasks.heap.apart or msgspec.UNSET,
+            lag=_lag(group, row.task),
         )
 
 
@@ -111,6 +111,13 @@ def _noted(group: Group, page: Page) -> Page:
 
 
 def _load(group: Group, task: str) -> float | None:
-    """How much work its worker says it is, None while nobody has measured it."""
+    """How much work it is by the last worker that has measured it, None while none has."""
     progress = group.tasks.progress.get(task)
-    return figure(progress.metrics, "load") if progress is not None else None
+    return None if progress is None else progress.load
+
+
+def _lag(group: Group, task: str) -> int | msgspec.UnsetType:
+    """How many rows it is behind by the last word, however old that is."""
+    progress = group.tasks.progress.get(task)
+    rows = None if progress is None or progress.lag is None else progress.lag.rows
+    return msgspec.UNSET if rows is None else rows

@@ -175,6 +175,7 @@ async def test_the_join_tells_what_the_settings_say(herd: Herd) -> None:
     assert join["protocols"][0]["metadata"] == {
         "owned": {},
         "claiming": [],
+        "starting": [],
         "capacity": 2.5,
         "max_tasks": 7,
         "labels": {"zone": "a"},

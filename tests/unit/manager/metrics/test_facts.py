@@ -60,6 +60,20 @@ def test_a_rebalance_is_counted_by_what_it_began_with(
     assert two_members_and(bench, lambda ids: event(bench, ids)) == {cause: 1}
 
 
+def test_more_of_what_was_to_move_is_a_cause_of_its_own() -> None:
+    """It begins with a join as others do, but was decided before; a later join of the member is a join."""
+    bench = WatchedBench()
+    ids = bench.worker_group(2)
+    bench.settle(ids, {ids[1]: {"tasks": [], "more": 1}})
+    assert bench.value("sparkherd_group_tasks_to_come", group="g") == 1
+    for words in ({"x": 1}, {"x": 2}):
+        bench.join(ids[1], kind="sparkherd", metadata=words)
+        bench.join(ids[0], kind="sparkherd")
+        bench.settle(ids, {})
+    assert bench.series(REBALANCES) == {"join": 3, "pace": 1}
+    assert bench.value("sparkherd_group_tasks_to_come", group="g") == 0
+
+
 def test_a_changed_set_of_tasks_is_a_cause_of_its_own() -> None:
     """It comes with a deadline, as a lost member does."""
     bench = WatchedBench()

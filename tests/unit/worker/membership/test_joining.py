@@ -15,6 +15,7 @@ from protocol.messages.membership import (
 )
 from protocol.messages.tasks import OfferedTask
 from tests.unit.worker.membership.bench import ME, Bench, assignments, joined, synced
+from worker.membership.asking_for_more import MORE
 from worker.membership.events import (
     Adopt,
     Assign,
@@ -134,9 +135,13 @@ def test_an_assignment_of_another_form_is_none(bench: Bench, body: bytes) -> Non
 
 
 def with_more(bench: Bench) -> Adopt:
-    """It is given a task, and told that others are to follow."""
+    """It is given a task, and told that two others are to follow."""
     bench.to(MemberState.SYNCING)
-    assignment = msgspec.Raw(b'{"tasks": ["t1"], "more": true}')
+    return given_with_more(bench)
+
+
+def given_with_more(bench: Bench) -> Adopt:
+    assignment = msgspec.Raw(b'{"tasks": ["t1"], "more": 2}')
     bench.answer(SyncResponse(protocol_type="sparkherd", protocol_name="sticky", assignment=assignment))
     return bench.wanted(Adopt)
 
@@ -144,9 +149,24 @@ def with_more(bench: Bench) -> Adopt:
 def test_who_has_started_what_it_was_given_joins_again_for_more(bench: Bench) -> None:
     """With a reason that people read."""
     adopted = with_more(bench)
-    assert adopted == Adopt(bench.identity, frozenset({"t1"}), more=True)
+    assert adopted == Adopt(bench.identity, frozenset({"t1"}), MORE.first_s)
     bench.happen(Settled(adopted.identity))
     assert bench.sent(JoinRequest).reason == "it has started what it was given, and takes more"
+
+
+def test_who_is_promised_more_and_given_none_asks_less_and_less_often(bench: Bench) -> None:
+    """Each time has the whole group rebalance; others that do, and an assignment like any, are no matter."""
+    adopted = with_more(bench)
+    pauses = []
+    for _ in range(3):
+        bench.happen(Settled(adopted.identity))
+        bench.answer(joined(4))
+        adopted = given_with_more(bench)
+        pauses.append(adopted.more_after_s)
+    assert pauses == [2 * MORE.first_s, 4 * MORE.first_s, 8 * MORE.first_s]
+    bench.refuse(ErrorCode.REBALANCE_IN_PROGRESS)
+    bench.answer(joined(5))
+    assert given_with_more(bench).more_after_s == pauses[-1]
 
 
 def test_who_has_another_assignment_by_now_asks_for_nothing(bench: Bench) -> None:

@@ -106,11 +106,17 @@ async def test_the_assignor_is_told_who_owns_what() -> None:
     assert [task.name for task in assignor.tasks] == ["a", "b", "c", "d"]
 
 
-def pacing(answer: JoinResponse, *others: str) -> JoinResponse:
-    """The same, of members that ask for more themselves, all but `others`."""
+def pacing(
+    answer: JoinResponse, *others: str, starting: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+) -> JoinResponse:
+    """The same, of members that ask for more themselves, all but `others`, and still start `starting`."""
 
     def told(member: JoinedMember) -> JoinedMember:
-        metadata = structs.replace(read_metadata(member.metadata), paces=member.member_id not in others)
+        metadata = structs.replace(
+            read_metadata(member.metadata),
+            paces=member.member_id not in others,
+            starting=starting.get(member.member_id, ()),
+        )
         return structs.replace(member, metadata=encode_opaque(metadata))
 
     return structs.replace(answer, members=tuple(map(told, answer.members)))
@@ -123,8 +129,36 @@ async def test_a_member_is_given_a_few_at_once_and_told_of_more() -> None:
     told = await lead.assign(pacing(joined()))
     assert {each.member_id: decode_opaque(each.assignment) for each in told} == {
         "w1": {"tasks": ["d", "b"]},
-        "w2": {"tasks": ["a", "c"], "more": True},
+        "w2": {"tasks": ["a", "c"], "more": 1},
     }
+
+
+async def test_what_a_member_still_starts_takes_its_part_of_what_it_is_given() -> None:
+    """By its own word; others move to it when that is started."""
+    wanted = {"w1": ["d"], "w2": ["a", "b", "c"]}
+    lead, _ = counting(wanted)
+    await lead.assign(pacing(joined()))
+    half = pacing(joined({"w1": {"b": 1, "d": 2}, "w2": {"c": 1, "a": 2}}), starting={"w2": ("a",)})
+    assert read(await lead.assign(half)) == {"w1": ["d", "b"], "w2": ["a", "c"]}
+
+
+async def test_what_is_on_its_way_is_not_given_back() -> None:
+    """Its former owner has it still, and lets go of it: the next one moves besides."""
+    lead, _ = counting({"w1": ["d"], "w2": ["a", "b", "c"]})
+    await lead.assign(pacing(joined()))
+    assert read(await lead.assign(pacing(joined()))) == {"w1": ["d"], "w2": ["a", "b", "c"]}
+
+
+async def test_what_a_returned_worker_is_to_have_back_runs_nowhere() -> None:
+    """It has to be started: of what others run it is given less at first."""
+    wanted: Assignment = {"w1": [], "w2": ["a", "b", "d"]}
+    lead = Leader([Scripted(lambda: wanted)], session_timeout_ms=10_000, move_at_once=2)
+    answer = joined({"w1": {"a": 1, "b": 1}, "w2": {}}, tasks="abd")
+    back = [
+        structs.replace(task, returns_to="w2" if task.task == "d" else UNSET) for task in answer.tasks or ()
+    ]
+    sent = await lead.assign(pacing(structs.replace(answer, tasks=tuple(back))))
+    assert read(sent) == {"w1": ["b"], "w2": ["a", "d"]}
 
 
 def counting(*answers: Assignment) -> tuple[Leader, list[Assignment]]:
@@ -196,6 +230,15 @@ async def test_the_assignor_is_told_the_token_of_each_task() -> None:
     lead, assignor = leader(dict)
     await lead.assign(joined({"w1": {"a": 4}, "w2": {"a": 5, "b": 9}}, tasks="abc"))
     assert [(task.name, task.token) for task in assignor.tasks] == [("a", 5), ("b", 9), ("c", 0)]
+
+
+async def test_the_assignor_is_told_how_far_tasks_are_behind() -> None:
+    """As far as the manager knows."""
+    lead, assignor = leader(dict)
+    answer = joined(tasks="ab")
+    a, b = answer.tasks or ()
+    await lead.assign(structs.replace(answer, tasks=(structs.replace(a, lag=7), b)))
+    assert [task.lag for task in assignor.tasks] == [7, None]
 
 
 async def test_of_two_who_say_they_own_a_task_the_higher_token_counts() -> None:

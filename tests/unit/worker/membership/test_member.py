@@ -25,8 +25,9 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.manager import ScriptedManager, failure
 from tests.fakes.turns import settle, until
 from worker.background import BackgroundTasks
+from worker.membership.asking_for_more import MORE
 from worker.membership.events import Identity, LeaseExpired, Quit, Reason, Refused, Started, StopAsked
-from worker.membership.member import SETTLE_S, Member
+from worker.membership.member import Member
 from worker.membership.reactions import RequestKind
 from worker.membership.requests import Terms
 from worker.membership.state_machine import Membership
@@ -58,8 +59,8 @@ class Tasks:
         if self._bench.on_lose is not None:
             self._bench.member.post(self._bench.on_lose)
 
-    async def until_started(self, within_s: float) -> None:
-        self.log.append(("until started", within_s))
+    async def until_started(self) -> None:
+        self.log.append("until started")
         await self._bench.started.wait()
 
     async def let_go(self, within_s: float, *, for_good: bool = False) -> bool:
@@ -151,18 +152,22 @@ async def bench(background: BackgroundTasks) -> Bench:
 
 
 async def test_a_member_that_is_to_have_more_joins_again_when_its_tasks_are_started(bench: Bench) -> None:
-    """Not before; and once, for the next assignment has nothing to follow."""
-    more = msgspec.Raw(b'{"tasks": ["t1"], "more": true}')
+    """Not before, nor at once; and once, for the next assignment has nothing to follow."""
+    more = msgspec.Raw(b'{"tasks": ["t1"], "more": 1}')
     bench.agree()
     bench.manager.rule(
         SyncRequest,
         lambda _: SyncResponse(protocol_type="sparkherd", protocol_name="sticky", assignment=more),
     )
     bench.member.post(Started())
-    await until(lambda: ("until started", SETTLE_S) in bench.tasks.log)
+    await until(lambda: "until started" in bench.tasks.log)
     joins = len(bench.manager.asked(JoinRequest))
     bench.manager.rule(SyncRequest, lambda _: synced("t1", "t2"))
+    await bench.clock.advance(MORE.first_s / 2)
     bench.started.set()
+    await settle()
+    assert len(bench.manager.asked(JoinRequest)) == joins
+    await bench.clock.advance(MORE.first_s / 2)
     await until(lambda: ("adopt", 1, ["t1", "t2"]) in bench.tasks.log)
     await settle()
     assert len(bench.manager.asked(JoinRequest)) == joins + 1

@@ -9,6 +9,7 @@ from protocol.messages.ownership import ClaimResponse, PendingTask
 from protocol.states import TaskState
 from tests.fakes.turns import until
 from worker.query_engine import Totals
+from worker.tasks.first_starts import PATIENCE_S
 from worker.tasks.runner import LOOK_S
 from worker.tasks.task_status import QUIET_S
 
@@ -112,7 +113,7 @@ async def test_why_a_query_stands_still_is_its_cause_while_it_runs(bench: Bench,
 async def test_a_task_is_started_when_it_has_done_a_batch(bench: Bench) -> None:
     """Not when its query runs: the first batch takes longest. All that are assigned are waited for."""
     bench.assign("t1", "t2")
-    started = asyncio.ensure_future(bench.runner.until_started(30))
+    started = asyncio.ensure_future(bench.runner.until_started())
     await until(lambda: bench.engine.running == {"t1", "t2"})
     for task in ("t1", "t2"):
         bench.engine.query(task).has_work = True
@@ -128,7 +129,7 @@ async def test_a_task_is_started_when_it_has_done_a_batch(bench: Bench) -> None:
 async def test_a_task_without_a_batch_to_do_is_started(bench: Bench) -> None:
     """It is idle for a while, or does not run: it failed, or waits for its restart."""
     idle, _ = await bench.run("t1", "t2")
-    started = asyncio.ensure_future(bench.runner.until_started(30))
+    started = asyncio.ensure_future(bench.runner.until_started())
     await bench.clock.advance(QUIET_S - LOOK_S)
     assert not started.done()
     bench.engine.query("t2").end("boom")
@@ -145,8 +146,30 @@ async def test_a_task_that_does_not_start_is_not_waited_for_for_long(bench: Benc
         )
     )
     bench.assign("t1")
-    started = asyncio.ensure_future(bench.runner.until_started(30))
+    started = asyncio.ensure_future(bench.runner.until_started())
     await bench.clock.advance(29)
     assert not started.done()
+    assert bench.runner.starting() == ("t1",)
     await bench.clock.advance(1)
     assert started.done()
+    assert bench.runner.starting() == ()
+
+
+async def test_what_was_waited_for_is_not_waited_for_again(bench: Bench) -> None:
+    """Else a task that never starts would keep the others for a while in every round."""
+    await bench.run("t1", "t2")
+    for task in ("t1", "t2"):
+        bench.engine.query(task).has_work = True
+    bench.engine.query("t1").advance(0)
+    assert bench.runner.starting() == ("t2",)
+    bench.engine.query("t1").end("boom")
+    await bench.clock.advance(PATIENCE_S / 2)
+    bench.engine.query("t1").has_work = True
+    assert bench.runner.starting() == ("t2",)
+    await bench.clock.advance(PATIENCE_S / 2)
+    await bench.run("t1", "t2", "t3")
+    assert bench.runner.starting() == ("t3",)
+    bench.runner.lose("the generation is gone")
+    assert bench.runner.starting() == ()
+    bench.assign("t2")
+    assert bench.runner.starting() == ("t2",)

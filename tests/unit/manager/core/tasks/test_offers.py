@@ -9,6 +9,7 @@ import pytest
 
 from manager.core.commands import CreateTask, DeleteTask, SetTarget
 from manager.core.tasks import offers
+from protocol.messages.lag import TaskLag
 from protocol.messages.membership import OfferRequest
 from protocol.states import Target
 from tests.unit.manager.core.bench import SESSION_MS, Bench, definition
@@ -130,6 +131,32 @@ def test_what_is_new_or_gone_between_two_pages_is_told_as_it_is_then(bench: Benc
     bench.deal([group.leader, group.follower], dict.fromkeys([*NAMES[:3], "t05"], group.follower))
     bench.pass_time(60_000 // 12)
     assert bench.state == "PreparingRebalance"
+
+
+def test_a_load_is_told_until_another_one_is_measured(bench: Bench) -> None:
+    """A new owner measures for half a minute: meanwhile the task is no less work than it was."""
+    giver, taker = ids = bench.herd(2, "t1", "t2")
+    bench.report(giver, "t1", bench.owner("t1")[1], metrics={"batch_ms": 5, "load": 0.3})
+    bench.report(taker, "t2", bench.owner("t2")[1], metrics={"batch_ms": 5})
+    bench.release(giver, t1=bench.owner("t1")[1])
+    bench.redeal(ids, dict.fromkeys(("t1", "t2"), taker))
+    bench.claim(taker, "t1")
+    told = {"batch_ms": 1}
+    for load in (None, 0.2):
+        bench.report(
+            taker, "t1", bench.owner("t1")[1], metrics=told if load is None else {**told, "load": load}
+        )
+        offered = offers.Offers(bench.group).page("").tasks
+        assert {each.task: each.load for each in offered} == {"t1": load or 0.3, "t2": None}
+
+
+def test_how_far_a_task_is_behind_is_told_if_it_is_known(bench: Bench) -> None:
+    """In rows, by the last word on it."""
+    [worker] = bench.herd(1, "t1", "t2", "t3")
+    for task, lag in (("t1", TaskLag(at_ms=1, rows=70)), ("t2", TaskLag(at_ms=1))):
+        bench.report(worker, task, bench.owner(task)[1], lag=lag)
+    offered = offers.Offers(bench.group).page("").tasks
+    assert [each.lag for each in offered] == [70, msgspec.UNSET, msgspec.UNSET]
 
 
 @pytest.mark.parametrize(
