@@ -106,10 +106,10 @@ async def test_a_process_that_cannot_be_told_what_to_run_is_not_left_behind(begu
 
 
 async def test_a_start_takes_the_process_that_was_prepared(serving: list[TaskProcess]) -> None:
-    """It is told what to run, under which token, only then."""
+    """It is told what to run, under which token, only then; who waits hears what had been waited for."""
     engine = engine_noting(serving)
     await engine.open()
-    prepared = await engine.prepare(UPCOMING)
+    prepared = await until_up(await engine.prepare(UPCOMING))
     steps: list[str] = []
     query = await engine.start(SPEC, steps.append, prepared)
     assert (query.spec, query.process, len(serving)) == (SPEC, serving[0], 1)

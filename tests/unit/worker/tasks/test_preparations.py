@@ -177,7 +177,10 @@ async def test_a_definition_that_cannot_be_read_is_not_made_ready(bench: Bench) 
     await until(lambda: bench.manager.states("t1") == ["FAILED"])
 
 
-async def test_a_task_that_is_paused_before_its_start_gives_up_what_was_made_ready(bench: Bench) -> None:
+@pytest.mark.parametrize("change_of_mind", ["paused", "assigned to others"])
+async def test_a_task_that_is_not_to_run_before_its_start_gives_up_what_was_made_ready(
+    bench: Bench, change_of_mind: str
+) -> None:
     """Its life has begun, but what ran here before it is not over yet."""
     bench.engine.prepares = 4
     (query,) = await bench.run("t1")
@@ -189,7 +192,10 @@ async def test_a_task_that_is_paused_before_its_start_gives_up_what_was_made_rea
     await until(lambda: len(bench.engine.prepared) == 1)
     call.answer(ClaimResponse(granted=(granted("t1", token=2),)))
     await bench.settle()
-    await change(bench, token=2, target="PAUSED")
+    if change_of_mind == "paused":
+        await change(bench, token=2, target="PAUSED")
+    else:
+        bench.assign(generation=2)
     query.let_stop()
     await until(lambda: discarded(bench) == ["t1"])
 
