@@ -37,6 +37,16 @@ class QuerySpec:
 
 
 @dataclass(frozen=True, slots=True)
+class UpcomingQuery:
+    """A query that may be to run here soon: of a task that another worker has not let go of yet."""
+
+    group: str
+    task: str
+    definition: Definition
+    reset: TaskReset | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CheckSpec:
     """A definition to be looked at, of no task yet: at most `rows` rows, from which end of its sources."""
 
@@ -245,6 +255,17 @@ class Query(Protocol):
         ...
 
 
+class Prepared(Protocol):
+    """What an engine makes ready for one query: for its start, or for nobody."""
+
+    def discard(self) -> None:
+        """Let go of it, for there will be no start; returns at once and raises nothing.
+
+        To be called in the event loop. Nothing is left of it, at the latest, when the engine is closed.
+        """
+        ...
+
+
 def ignore_step(step: str) -> None:
     """Nobody wants to know what a start is waiting for."""
     del step
@@ -257,12 +278,35 @@ class QueryEngine(Protocol):
         """Bring the engine up; raises `QueryError` with what to change when that is impossible."""
         ...
 
-    async def start(self, spec: QuerySpec, at: Callable[[str], None] = ignore_step) -> Query:
+    @property
+    def prepares(self) -> int:
+        """How many queries it can make ready at a time before they are to be started; 0 if none."""
+        ...
+
+    async def prepare(self, query: UpcomingQuery) -> Prepared | None:
+        """Begin to make ready what the start of a query takes; does not wait until that is done.
+
+        No source is read and no fence is raised, no code of the task runs, and nothing is written that
+        anybody would see. Who cancels this gives it up.
+
+        Returns:
+            What `start` takes; None if there is nothing that could be done now.
+
+        Raises:
+            QueryError: it cannot be done; the start itself will say what is wrong.
+        """
+        ...
+
+    async def start(
+        self, spec: QuerySpec, at: Callable[[str], None] = ignore_step, prepared: Prepared | None = None
+    ) -> Query:
         """Start a query; raises `QueryError` when it cannot run. Several may start at once.
 
         Args:
             spec: what to run.
             at: is called, in the event loop, with each thing that the start may have to wait for.
+            prepared: what was made ready for it, by this engine; gone when this returns or raises. If that
+                has failed, the start does without.
 
         Who cancels a start gives it up: nothing of it runs any more when that is through.
         """

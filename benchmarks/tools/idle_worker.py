@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from protocol.messages.quarantine import QuarantineAnswer, QuarantineRequest
-    from worker.query_engine import CheckSpec, EngineDeath, NotedQuery, QuerySpec
+    from worker.query_engine import CheckSpec, EngineDeath, NotedQuery, Prepared, QuerySpec, UpcomingQuery
 
 
 class IdleQuery(Query):
@@ -87,9 +87,20 @@ class IdleEngine(QueryEngine):
         never: asyncio.Future[EngineDeath] = asyncio.get_running_loop().create_future()
         return await never
 
-    async def start(self, spec: QuerySpec, at: Callable[[str], None] = ignore_step) -> Query:
+    @property
+    def prepares(self) -> int:
+        """There is nothing to make ready."""
+        return 0
+
+    async def prepare(self, query: UpcomingQuery) -> None:
+        """Nothing."""
+        del query
+
+    async def start(
+        self, spec: QuerySpec, at: Callable[[str], None] = ignore_step, prepared: Prepared | None = None
+    ) -> Query:
         """At once."""
-        del at
+        del at, prepared
         say("started", spec.task)
         return IdleQuery(spec)
 

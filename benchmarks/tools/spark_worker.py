@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from worker.query_engine import QuerySpec
+    from worker.query_engine import Prepared, QuerySpec
     from worker.sinks.fence import Owner
     from worker.spark.classic.handle import JavaHandle
     from worker.spark.classic.pools import Pools
@@ -94,10 +94,12 @@ class TimedEngine(SparkEngine):
             self._backend = TimedBackend(self._backend.spark, self._backend.jvm, timeout_s)
         say("joining", "-")
 
-    async def start(self, spec: QuerySpec, at: Callable[[str], None] = ignore_step) -> SparkQuery:
+    async def start(
+        self, spec: QuerySpec, at: Callable[[str], None] = ignore_step, prepared: Prepared | None = None
+    ) -> SparkQuery:
         """In a thread, as ever."""
         say("granted", spec.task)
-        return await super().start(spec, at)
+        return await super().start(spec, at, prepared)
 
 
 def make(settings: WorkerSettings, may_write: Callable[[], bool]) -> TimedEngine:

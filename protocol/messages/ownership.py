@@ -23,14 +23,23 @@ MAX_METRICS_BYTES: Final = 65_536
 """Of one task's figures, as compact JSON."""
 
 
+MAX_PREPARED: Final = 64
+"""Pending tasks of which one answer has the definitions: they are sent again with each answer."""
+
+
 class ClaimRequest(Request, frozen=True, kw_only=True):
-    """Take over tasks that the present assignment gives to the caller."""
+    """Take over tasks that the present assignment gives to the caller.
+
+    `prepare` is how many of those that are pending the caller makes ready meanwhile, for which it is told
+    their definitions.
+    """
 
     member_id: str
     generation_id: Generation
     tasks: tuple[str, ...]
     instance_id: Name | None = None
     wait_ms: Millis = 0
+    prepare: Annotated[int, msgspec.Meta(ge=0, le=MAX_PREPARED)] = 0
 
 
 class GrantedTask(msgspec.Struct, frozen=True):
@@ -51,10 +60,15 @@ class GrantedTask(msgspec.Struct, frozen=True):
 
 
 class PendingTask(msgspec.Struct, frozen=True):
-    """A task its present owner has not let go of yet; empty if it waits for its turn here."""
+    """A task its present owner has not let go of yet; empty if it waits for its turn here.
+
+    `definition` is there if the caller may make it ready: as it is now, which the grant may say otherwise.
+    """
 
     task: str
     owner: str
+    definition: Definition | msgspec.UnsetType = msgspec.UNSET
+    reset: TaskReset | msgspec.UnsetType = msgspec.UNSET
 
 
 class RefusedTask(msgspec.Struct, frozen=True):

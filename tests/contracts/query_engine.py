@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from worker.query_engine import QueryError
+from worker.query_engine import QueryError, UpcomingQuery
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from worker.query_engine import Query
+    from worker.query_engine import Prepared, Query, QueryEngine, QuerySpec
 
 LONG_S = 30.0
 
@@ -20,8 +20,8 @@ LONG_S = 30.0
 class Bench(Protocol):
     """An open engine, and queries of each kind on it; every query is of a task of its own."""
 
-    async def endless(self) -> Query:
-        """Runs until it is stopped."""
+    async def endless(self, *, is_prepared: bool = False) -> Query:
+        """Runs until it is stopped; with `is_prepared` its start took what `made_ready` has for it."""
         ...
 
     async def bounded(self) -> Query:
@@ -35,6 +35,11 @@ class Bench(Protocol):
     async def broken(self) -> Query:
         """Cannot be started."""
         ...
+
+
+async def made_ready(engine: QueryEngine, spec: QuerySpec) -> Prepared | None:
+    """What an engine has made ready for the start of `spec`, before that was granted."""
+    return await engine.prepare(UpcomingQuery(spec.group, spec.task, spec.definition, spec.reset))
 
 
 async def runs_until_it_is_stopped(bench: Bench) -> None:
@@ -86,6 +91,13 @@ async def refuses_what_cannot_start(bench: Bench) -> None:
     assert not refused.value.fenced
 
 
+async def runs_what_it_has_made_ready(bench: Bench) -> None:
+    """As any other; an engine that makes nothing ready does without."""
+    query = await bench.endless(is_prepared=True)
+    await query.stop(LONG_S)
+    assert await query.ended() is None
+
+
 async def runs_several_at_once(bench: Bench) -> None:
     """Started together; the end of one is not the end of another, nor is its failure."""
     first, second, failing = await asyncio.gather(bench.endless(), bench.endless(), bench.failing())
@@ -105,5 +117,6 @@ CONTRACT: tuple[Callable[[Bench], Awaitable[None]], ...] = (
     comes_to_its_end,
     tells_why_it_failed,
     refuses_what_cannot_start,
+    runs_what_it_has_made_ready,
     runs_several_at_once,
 )

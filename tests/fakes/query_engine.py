@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from protocol.messages.lag import TaskLag
     from protocol.messages.quarantine import QuarantineRequest
     from protocol.messages.resources import WorkerResources
-    from worker.query_engine import CheckSpec, NotedQuery, QuerySpec
+    from worker.query_engine import CheckSpec, NotedQuery, Prepared, QuerySpec, UpcomingQuery
 
 
 class FakeQuery:
@@ -115,6 +115,18 @@ class FakeQuery:
             self._ended.set_result(ended)
 
 
+class FakePrepared:
+    """What it has made ready; a test looks at whether that was of use."""
+
+    def __init__(self, query: UpcomingQuery) -> None:
+        self.query = query
+        self.is_discarded = False
+
+    def discard(self) -> None:
+        """Remember it."""
+        self.is_discarded = True
+
+
 class FakeEngine:
     """Starts fake queries.
 
@@ -123,11 +135,16 @@ class FakeEngine:
     gate, and of those in `begun` cannot be called back there; what is asked about those in `unanswered`, or
     about "the records", waits for its gate; those noted down that `newer` has are under newer tokens; queries
     of those in `slow` stop when their batch is done.
+    It makes ready so many queries as `prepares` says, but those in `unprepared`; `taken` is what starts took.
     """
 
     def __init__(self) -> None:
         self.started: list[FakeQuery] = []
         self.attempts: list[QuerySpec] = []
+        self.prepares = 0
+        self.prepared: list[FakePrepared] = []
+        self.unprepared: dict[str, Exception | asyncio.Event] = {}
+        self.taken: list[Prepared] = []
         self.settled: list[QuerySpec] = []
         self.unsettled: dict[str, asyncio.Event] = {}
         self.left: list[NotedQuery] = []
@@ -175,9 +192,23 @@ class FakeEngine:
         self._death = asyncio.get_running_loop().create_future()
         self.is_open = True
 
-    async def start(self, spec: QuerySpec, at: Callable[[str], None] = ignore_step) -> FakeQuery:
+    async def prepare(self, query: UpcomingQuery) -> FakePrepared | None:
+        """Make it ready, unless the test wants otherwise."""
+        trouble = self.unprepared.get(query.task)
+        if isinstance(trouble, asyncio.Event):
+            await trouble.wait()
+        elif trouble is not None:
+            raise trouble
+        self.prepared.append(FakePrepared(query))
+        return self.prepared[-1]
+
+    async def start(
+        self, spec: QuerySpec, at: Callable[[str], None] = ignore_step, prepared: Prepared | None = None
+    ) -> FakeQuery:
         """Start a query, unless the test wants otherwise."""
         self.attempts.append(spec)
+        if prepared is not None:
+            self.taken.append(prepared)
         if (gate := self.held.get(spec.task)) is not None:
             at(f"the gate of {spec.task}")
             await self._pass(gate, is_begun=spec.task in self.begun)

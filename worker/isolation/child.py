@@ -28,6 +28,7 @@ from worker.isolation.messages import (
     Lost,
     News,
     OfWorker,
+    Open,
     Refused,
     Run,
     Started,
@@ -39,6 +40,7 @@ from worker.isolation.remote_lease import RemoteLease
 from worker.malloc_arenas import use_one_arena
 from worker.query_engine import QueryError
 from worker.spark.engine import SparkEngine
+from worker.waiting import first
 
 if TYPE_CHECKING:
     import socket
@@ -86,13 +88,13 @@ def end_at_once() -> None:
 async def _serve(worker: socket.socket) -> None:
     channel: Channel[OfWorker] = await Channel.over(worker, OfWorker)
     messages = channel.messages()
-    first = await anext(messages)
-    if not isinstance(first, Run):
-        raise TypeError(f"the worker began with {type(first).__name__}")
-    open_scope(group=first.group, task=first.task)
+    opening = await anext(messages)
+    if not isinstance(opening, Open):
+        raise TypeError(f"the worker began with {type(opening).__name__}")
+    open_scope(group=opening.group, task=opening.task)
     lease = RemoteLease(channel.send, SystemClock().now)
-    child = TaskChild(channel, SparkEngine(first.settings, lease.may_write))
-    running = asyncio.ensure_future(child.run(first))
+    child = TaskChild(channel, SparkEngine(opening.settings, lease.may_write))
+    running = asyncio.ensure_future(child.run())
     listening = asyncio.ensure_future(_listen(messages, child, lease))
     await asyncio.wait({running, listening}, return_when=asyncio.FIRST_COMPLETED)
     if not running.done():
@@ -105,6 +107,8 @@ async def _listen(messages: AsyncIterator[OfWorker], child: TaskChild, lease: Re
     async for message in messages:
         if isinstance(message, Answer):
             lease.answered(message)
+        elif isinstance(message, Run):
+            child.begin(message)
         elif isinstance(message, Stop):
             child.stop(message.timeout_s)
 
@@ -116,31 +120,39 @@ class TaskChild:
         self._channel = channel
         self._engine = engine
         self._query: Query | None = None
+        self._wanted: Run | None = None
+        self._is_told = asyncio.Event()
         self._stop_s: float | None = None
         self._stops: set[asyncio.Task[None]] = set()
 
-    async def run(self, first: Run) -> None:
+    async def run(self) -> None:
         """All of it; when this returns, nothing of Spark is left."""
         telling = [asyncio.ensure_future(self._tell_news()), asyncio.ensure_future(self._tell_resources())]
         try:
-            self._channel.send(await self._outcome(first))
+            self._channel.send(await self._outcome())
             await self._channel.sent()
         finally:
             for each in telling:
                 each.cancel()
             await self._engine.close()
 
+    def begin(self, wanted: Run) -> None:
+        """This is the query."""
+        self._wanted = wanted
+        self._is_told.set()
+
     def stop(self, timeout_s: float) -> None:
         """End the query in order; one that is being started ends when it is, and one before that is not."""
         self._stop_s = timeout_s if self._stop_s is None else min(self._stop_s, timeout_s)
+        self._is_told.set()
         if self._query is not None:
             stopping = asyncio.ensure_future(self._query.stop(timeout_s))
             self._stops.add(stopping)
             stopping.add_done_callback(self._stops.discard)
 
-    async def _outcome(self, first: Run) -> Refused | Ended:
+    async def _outcome(self) -> Refused | Ended:
         try:
-            query = await self._start(first)
+            query = await self._start()
         except QueryError as error:
             await self._unless_lost(DEATH_S)
             return Refused(Fault.of(error))
@@ -151,15 +163,22 @@ class TaskChild:
         self._channel.send(self._news())
         return Ended(None if ended is None else Fault.of(ended))
 
-    async def _start(self, first: Run) -> Query:
+    async def _start(self) -> Query:
         self._channel.send(At("Spark, in a JVM of its own"))
         await self._engine.open()
         gc.freeze()  # as the worker does
         self._channel.send(Up())
-        if self._stop_s is not None:
-            raise QueryError("the query was stopped before it was started")
-        self._query = await self._engine.start(first.spec, lambda step: self._channel.send(At(step)))
+        wanted = await self._until_told()
+        self._query = await self._engine.start(wanted.spec, lambda step: self._channel.send(At(step)))
         return self._query
+
+    async def _until_told(self) -> Run:
+        """What to run: the worker may not know yet. Raises `QueryError` if it is nothing any more."""
+        if not await first(self._is_told.wait(), self._engine.died()):
+            raise QueryError("spark was lost before a query was started")
+        if self._wanted is None or self._stop_s is not None:
+            raise QueryError("the query was stopped before it was started")
+        return self._wanted
 
     async def _end_of(self, query: Query) -> QueryError | None:
         """Of a query whose JVM is lost there is no more to be heard than that."""

@@ -13,6 +13,7 @@ import structlog
 
 from worker.isolation.home import HomeSpark
 from worker.isolation.memory import memory_of, with_memory
+from worker.isolation.prepared import PreparedProcess
 from worker.isolation.query import IsolatedQuery
 from worker.isolation.together import together
 from worker.query_engine import QueryError, ignore_step
@@ -26,7 +27,16 @@ if TYPE_CHECKING:
     from protocol.messages.quarantine import QuarantineAnswer, QuarantineRequest
     from protocol.messages.resources import WorkerResources
     from worker.isolation.process import TaskProcess
-    from worker.query_engine import CheckSpec, EngineDeath, NotedQuery, QueryEngine, QuerySpec, SparkKind
+    from worker.query_engine import (
+        CheckSpec,
+        EngineDeath,
+        NotedQuery,
+        Prepared,
+        QueryEngine,
+        QuerySpec,
+        SparkKind,
+        UpcomingQuery,
+    )
     from worker.spark.settings import SparkSettings
 
 log = structlog.get_logger(__name__)
@@ -65,12 +75,23 @@ class IsolatedEngine:
         await self._home.open()
         self._is_over = False
 
-    async def start(self, spec: QuerySpec, at: Callable[[str], None] = ignore_step) -> IsolatedQuery:
+    @property
+    def prepares(self) -> int:
+        """As many as it starts at the same time."""
+        return AT_ONCE
+
+    async def prepare(self, query: UpcomingQuery) -> PreparedProcess | None:
+        """Start a process that brings its Spark up, unless as many as may at once do so already."""
+        if sum(each.is_coming_up for each in self._queries) >= AT_ONCE:
+            return None
+        return PreparedProcess(await self._begin(query))
+
+    async def start(
+        self, spec: QuerySpec, at: Callable[[str], None] = ignore_step, prepared: Prepared | None = None
+    ) -> IsolatedQuery:
         """Start a process, and the query in it; who gives that up has the process killed."""
-        at("its turn to start a JVM")
-        async with self._turns:
-            query = await self._begin(spec, at)
-            await self._or_discard(query, query.until_up(self._settings.start_timeout_s))
+        query = await self._taken(prepared, at) or await self._brought_up(spec, at)
+        query.run(spec)
         await self._or_discard(query, query.until_begun())
         return query
 
@@ -152,7 +173,23 @@ class IsolatedEngine:
         aborts = [query.abort(CLOSED) for query in self._queries]
         await asyncio.gather(self._home.close(), *aborts)
 
-    async def _begin(self, spec: QuerySpec, at: Callable[[str], None]) -> IsolatedQuery:
+    async def _taken(self, prepared: Prepared | None, at: Callable[[str], None]) -> IsolatedQuery | None:
+        """The process that was prepared, when its Spark is up; None if there is none, or it has failed."""
+        if not isinstance(prepared, PreparedProcess):
+            return None
+        query = prepared.query
+        await self._or_discard(query, query.until_up(self._settings.start_timeout_s, at))
+        return None if query.is_over else query
+
+    async def _brought_up(self, spec: QuerySpec, at: Callable[[str], None]) -> IsolatedQuery:
+        """Another process; its Spark is up, unless that has failed."""
+        at("its turn to start a JVM")
+        async with self._turns:
+            query = await self._begin(spec)
+            await self._or_discard(query, query.until_up(self._settings.start_timeout_s, at))
+        return query
+
+    async def _begin(self, spec: QuerySpec | UpcomingQuery) -> IsolatedQuery:
         self._require_open()
         memory = memory_of(spec.definition, self._heap_mb)
         settings = msgspec.structs.replace(
@@ -161,7 +198,7 @@ class IsolatedEngine:
             conf=with_memory(self._settings.conf, memory),
             is_of_one_task=True,
         )
-        query = await IsolatedQuery.begin(spec, settings, self._may_write, at, self._keep)
+        query = await IsolatedQuery.begin(spec.group, spec.task, settings, self._may_write, self._keep)
         self._queries.add(query)
         query.process_over.add_done_callback(lambda _: self._forget(query))
         if self._is_over:  # it was closed meanwhile, and knew nothing of this one

@@ -24,10 +24,17 @@ if TYPE_CHECKING:
 # What the worker says.
 
 
-class Run(msgspec.Struct, frozen=True, array_like=True, tag="run"):
-    """The first word: bring Spark up as `settings` say, and run this query in it."""
+class Open(msgspec.Struct, frozen=True, array_like=True, tag="open"):
+    """The first word: bring Spark up as `settings` say, for a query of this task."""
 
     settings: SparkSettings
+    group: str
+    task: str
+
+
+class Run(msgspec.Struct, frozen=True, array_like=True, tag="run"):
+    """Run this query, when Spark is up; said once."""
+
     group: str
     task: str
     token: int
@@ -36,10 +43,10 @@ class Run(msgspec.Struct, frozen=True, array_like=True, tag="run"):
     reached: Reached | None
 
     @classmethod
-    def of(cls, spec: QuerySpec, settings: SparkSettings) -> Run:
+    def of(cls, spec: QuerySpec) -> Run:
         """The query of `spec`."""
         document = msgspec.json.encode(spec.definition)
-        return cls(settings, spec.group, spec.task, spec.token, document, spec.reset, spec.reached)
+        return cls(spec.group, spec.task, spec.token, document, spec.reset, spec.reached)
 
     @property
     def spec(self) -> QuerySpec:
@@ -168,5 +175,5 @@ class Lost(msgspec.Struct, frozen=True, array_like=True, tag="lost"):
     how: str
 
 
-OfWorker = Run | Stop | Answer
+OfWorker = Open | Run | Stop | Answer
 OfTask = At | Up | Started | Refused | MayWrite | News | Takes | Ended | Lost

@@ -21,9 +21,9 @@ from worker.isolation.lifecycle import (
     Step,
 )
 from worker.isolation.memory import HEAP
-from worker.isolation.messages import OfTask, Run
+from worker.isolation.messages import OfTask, Open, Run
 from worker.isolation.process import TaskProcess
-from worker.query_engine import QueryError
+from worker.query_engine import QueryError, ignore_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -46,24 +46,22 @@ LAST_WORDS_S: Final = 1.0
 class IsolatedQuery:
     """One process and its query, from the start of the one to the end of both; for the event loop.
 
-    `process_over` comes about when nothing is left of the process.
+    `spec` is there when it was told to run. `process_over` comes about when nothing is left of the process.
     """
 
+    spec: QuerySpec
+
     def __init__(
-        self,
-        spec: QuerySpec,
-        process: TaskProcess,
-        channel: Channel[OfTask],
-        lifecycle: Lifecycle,
-        at: Callable[[str], object],
+        self, task: str, process: TaskProcess, channel: Channel[OfTask], lifecycle: Lifecycle
     ) -> None:
-        self.spec = spec
+        self.task = task
         self.process = process
         self.checkpoint: str | None = None
         self.committed: int | None = None
         self._channel = channel
         self._lifecycle = lifecycle
-        self._at = at
+        self._at: Callable[[str], object] = ignore_step
+        self._step: str | None = None
         loop = asyncio.get_running_loop()
         self._up: asyncio.Future[None] = loop.create_future()
         self._begun: asyncio.Future[None] = loop.create_future()
@@ -73,19 +71,19 @@ class IsolatedQuery:
     @classmethod
     async def begin(
         cls,
-        spec: QuerySpec,
+        group: str,
+        task: str,
         settings: SparkSettings,
         may_write: Callable[[], bool],
-        at: Callable[[str], object],
         begun: Callable[[TaskProcess], None],
     ) -> IsolatedQuery:
-        """Start its process; `begun` is given it before anything else happens.
+        """Start its process, which brings Spark up; `begun` is given it before anything else happens.
 
         Raises:
             QueryError: the machine has no room for it.
         """
         try:
-            process, line = TaskProcess.begin(spec.group, spec.task, settings.inherited)
+            process, line = TaskProcess.begin(group, task, settings.inherited)
         except OSError as error:
             raise QueryError(f"no process for the task: {error.strerror}") from None
         begun(process)
@@ -93,10 +91,10 @@ class IsolatedQuery:
             undoing.callback(process.kill)
             channel: Channel[OfTask] = await Channel.over(line, OfTask)
             undoing.callback(channel.close)
-            channel.send(Run.of(spec, settings))
+            channel.send(Open(settings, group, task))
             undoing.pop_all()
         lifecycle = Lifecycle(may_write, heap=settings.conf[HEAP], silence_limit_s=settings.jvm_timeout_s)
-        return cls(spec, process, channel, lifecycle, at)
+        return cls(task, process, channel, lifecycle)
 
     # What the worker asks.
 
@@ -161,12 +159,22 @@ class IsolatedQuery:
         await self._bring_to_end(QueryError(cause), 0)
         await asyncio.shield(self.process_over)
 
-    async def until_up(self, within_s: float) -> None:
+    @property
+    def is_coming_up(self) -> bool:
+        """Whether its Spark is on the way."""
+        return not self._up.done() and not self.is_over
+
+    async def until_up(self, within_s: float, at: Callable[[str], object]) -> None:
         """Wait until its Spark has come up, or has failed to, which `until_begun` tells.
+
+        `at` is told what is waited for, from now on until the query runs.
 
         Raises:
             QueryError: it takes too long.
         """
+        self._at = at
+        if self._step is not None:
+            at(self._step)
         futures: Iterable[asyncio.Future[object]] = (self._up, self._ended)  # type: ignore[assignment]
         await asyncio.wait(futures, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
         if not self._up.done() and not self._ended.done():
@@ -174,6 +182,12 @@ class IsolatedQuery:
                 f"the start was given up after {within_s:g} s (--start-timeout-ms): it was waiting for Spark,"
                 " in a JVM of its own"
             )
+
+    def run(self, spec: QuerySpec) -> None:
+        """Have it run this query; to be called once, when its Spark is up."""
+        self.spec = spec
+        if not self.is_over:
+            self._channel.send(Run.of(spec))
 
     async def until_begun(self) -> None:
         """Wait until the query runs.
@@ -197,7 +211,7 @@ class IsolatedQuery:
         self._act(self._lifecycle.stop(timeout_s, end))
         await asyncio.wait({self._ended}, timeout=timeout_s + CUT_S)
         if not self._ended.done():
-            log.warning("a query did not end in time: its process is killed", task=self.spec.task)
+            log.warning("a query did not end in time: its process is killed", task=self.task)
             self.process.kill()
             await asyncio.shield(self._ended)
 
@@ -226,7 +240,7 @@ class IsolatedQuery:
                 self._act(self._lifecycle.received(message))
         except FrameError as error:
             log.error(  # noqa: TRY400 - what it has said is not worth a trace
-                "the process of a task cannot be understood", task=self.spec.task, error=str(error)
+                "the process of a task cannot be understood", task=self.task, error=str(error)
             )
             self.process.kill()
 
@@ -244,6 +258,7 @@ class IsolatedQuery:
             case Send(message):
                 self._channel.send(message)
             case Step(step):
+                self._step = step
                 self._at(step)
             case IsUp():
                 self._up.set_result(None)

@@ -34,7 +34,15 @@ if TYPE_CHECKING:
     from protocol.messages.lag import TaskLag
     from protocol.messages.quarantine import QuarantineAnswer, QuarantineRequest
     from protocol.messages.resources import WorkerResources
-    from worker.query_engine import CheckSpec, EngineDeath, NotedQuery, QuerySpec, SparkKind
+    from worker.query_engine import (
+        CheckSpec,
+        EngineDeath,
+        NotedQuery,
+        Prepared,
+        QuerySpec,
+        SparkKind,
+        UpcomingQuery,
+    )
     from worker.spark.backend import SparkBackend
     from worker.spark.errand_runs import Cancellation
     from worker.spark.settings import SparkSettings
@@ -80,8 +88,20 @@ class SparkEngine:
         if self._settings.warm_up_s:
             await warm_up(self._start_small, self._settings)
 
-    async def start(self, spec: QuerySpec, at: Callable[[str], None] = ignore_step) -> SparkQuery:
+    @property
+    def prepares(self) -> int:
+        """None: what there would be to do takes a fraction of a second."""
+        return 0
+
+    async def prepare(self, query: UpcomingQuery) -> None:
+        """Nothing."""
+        del query
+
+    async def start(
+        self, spec: QuerySpec, at: Callable[[str], None] = ignore_step, prepared: Prepared | None = None
+    ) -> SparkQuery:
         """Start a query, in a thread that nobody has to wait for."""
+        del prepared  # there is none
         steps = StartSteps(lambda step: self._loop.call_soon_threadsafe(at, step))
         launching = partial(self._launch, spec, self._settings, self._may_write, steps)
         return await self._starts.run(spec.task, launching, steps, _undo)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from protocol.messages.lag import TaskLag
     from protocol.messages.ownership import TaskReport
     from worker.clock import Clock
-    from worker.query_engine import QueryEngine
+    from worker.query_engine import Prepared, QueryEngine
     from worker.settings import WorkerSettings
     from worker.tasks.grants import Grant
     from worker.watchdog import Work
@@ -63,10 +63,12 @@ class TaskLife:
     """Runs what is `desired` of the task, and keeps its `status`; `run` is its whole life.
 
     `confirmed_at` is when the last request was sent, by the worker's clock, whose answer says that its token
-    is good: the one that has granted it, at first.
+    is good: the one that has granted it, at first. `prepared` is for its first query.
     """
 
-    def __init__(self, grant: Grant, context: LifeContext, confirmed_at: float) -> None:
+    def __init__(
+        self, grant: Grant, context: LifeContext, confirmed_at: float, prepared: Prepared | None = None
+    ) -> None:
         self.task = grant.task
         self.token = grant.token
         self.confirmed_at = confirmed_at
@@ -83,6 +85,7 @@ class TaskLife:
             changed=context.changed,
         )
         self._settling = Settling(context.engine, context.clock)
+        self._prepared = prepared
         self._measured = b""
         self._failures = Failures()
 
@@ -127,6 +130,7 @@ class TaskLife:
             await asyncio.wait({after})
         while self.desired.ending is None:
             await self._do_what_is_wanted()
+        self._discard_prepared()
         self.is_over = True
         return self.desired.ending
 
@@ -137,6 +141,8 @@ class TaskLife:
         self.status.may_leave_out(_reasons(grant))
         if grant.document != self._measured:
             self.status.note_lag(None)
+        if grant.target is not Target.RUNNING:
+            self._discard_prepared()
         if grant.target is Target.STOPPED:
             await self._stop_settled(grant)
         elif grant.target is Target.PAUSED:
@@ -174,7 +180,8 @@ class TaskLife:
             status=self.status,
             stop_timeout_s=self._context.stop_timeout_s,
         )
-        query = await run.start()
+        prepared, self._prepared = self._prepared, None
+        query = await run.start(prepared)
         if isinstance(query, QueryError):
             return query
         self._settling.done(definition)
@@ -182,6 +189,11 @@ class TaskLife:
         error = await run.watch(query)
         self.status.end()
         return error
+
+    def _discard_prepared(self) -> None:
+        prepared, self._prepared = self._prepared, None
+        if prepared is not None:
+            prepared.discard()
 
     def _spec(self, grant: Grant, definition: Definition) -> QuerySpec:
         return QuerySpec(

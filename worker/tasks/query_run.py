@@ -17,7 +17,7 @@ from worker.waiting import first
 if TYPE_CHECKING:
     from definition.limits import Limits
     from worker.clock import Clock
-    from worker.query_engine import Query, QueryEngine, QuerySpec
+    from worker.query_engine import Prepared, Query, QueryEngine, QuerySpec
     from worker.tasks.desired_state import DesiredState
     from worker.tasks.task_status import TaskStatus
 
@@ -59,9 +59,12 @@ class QueryRun:
         self._stop_timeout_s = stop_timeout_s
         self._step = "its turn"
 
-    async def start(self) -> Query | QueryError:
-        """The query, or why there is none; `UNWANTED` if something else is wanted before it is there."""
-        starting = asyncio.ensure_future(self._engine.start(self._spec, self._come_to))
+    async def start(self, prepared: Prepared | None = None) -> Query | QueryError:
+        """The query, or why there is none; `UNWANTED` if something else is wanted before it is there.
+
+        `prepared` is what was made ready for it.
+        """
+        starting = asyncio.ensure_future(self._engine.start(self._spec, self._come_to, prepared))
         telling = asyncio.ensure_future(self._tell_of_waiting())
         try:
             if not await first(asyncio.wait({starting}), self._desired.until_outdated()):

@@ -21,6 +21,7 @@ from worker.tasks.holdings import Holdings
 from worker.tasks.life import LifeContext, TaskLife
 from worker.tasks.orphans import OrphanSweep
 from worker.tasks.ownership import Ownership
+from worker.tasks.preparations import Preparations
 from worker.tasks.token_leases import TokenLeases
 from worker.waiting import first
 from worker.watchdog import unwatched
@@ -96,11 +97,13 @@ class TaskRunner:
         self._claims = Claims(
             link,
             wait_ms=settings.wait_ms,
+            prepare=lambda: engine.prepares,
             revision=lambda: self._revision,
             taken=self._on_claimed,
             doubted=self._claim,
             spawn=spawn,
         )
+        self._preparations = Preparations(engine, settings.group, spawn)
         self._releases = Releases(link, released=self._on_released, failed=self._changed.notify)
         self._reports = Reports(
             link,
@@ -162,6 +165,7 @@ class TaskRunner:
         self._sweep.wake()
         self._ownership.assign(tasks)
         self._starts.assign(tasks)
+        self._preparations.keep(tasks)
         self._claim()
 
     def refresh(self, tasks_revision: int) -> None:
@@ -182,6 +186,7 @@ class TaskRunner:
         self._revision = 0  # the group itself may be a new one
         self._claims.abandon()
         self._releases.forget()
+        self._preparations.keep(frozenset())
         self._ownership.lose()
         self._starts.assign(frozenset())
 
@@ -207,6 +212,7 @@ class TaskRunner:
         self._reports.everything()
         self._ownership.assign(frozenset())
         self._starts.assign(frozenset())
+        self._preparations.keep(frozenset())
 
         def is_done() -> bool:
             return self._owns_nothing() or (for_good and not self._running and self._is_alone())
@@ -241,6 +247,7 @@ class TaskRunner:
             self._ownership.pending(pending.task)
         for refused in answer.refused:
             self._ownership.not_ours(refused.task)
+        self._preparations.offered(each for each in answer.pending if each.task in self._ownership.assigned)
         self._catch_up()
 
     def _catch_up(self) -> None:
@@ -318,7 +325,7 @@ class TaskRunner:
 
     def _begin(self, grant: Grant, sent_at: float) -> TaskLife:
         """A new life, which waits for the end of the one before it of the same task."""
-        life = TaskLife(grant, self._context, sent_at)
+        life = TaskLife(grant, self._context, sent_at, self._preparations.take(grant))
         running = self._spawn(life.run(self._running.get(grant.task)))
         self._running[grant.task] = running
         running.add_done_callback(lambda done: self._on_done(life, done))

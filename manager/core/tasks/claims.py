@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from manager.core import checks, purgatory, scheduling, sessions
 from manager.core.task_registry import WaitingClaim
 from manager.core.tasks import aside, definitions, exceeded, former_owners, ownership, probation, settling
@@ -12,6 +14,8 @@ from protocol.messages.ownership import ClaimRequest, ClaimResponse, GrantedTask
 from protocol.states import Target
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from manager.core.member import Member, Parked
     from manager.core.stored_rows import OwnershipRow
     from manager.core.turn import Turn
@@ -68,7 +72,7 @@ def _serve(turn: Turn, member: Member, request: ClaimRequest) -> ClaimResponse:
             refused.append(outcome)
     return ClaimResponse(
         granted=tuple(granted),
-        pending=tuple(pending),
+        pending=tuple(_to_prepare(turn, pending, request.prepare)),
         refused=tuple(refused),
         tasks_revision=turn.group.header.tasks_revision,
     )
@@ -97,6 +101,19 @@ def _serve_one(
     aside.begin(turn, task)
     exceeded.begin(turn, task)
     return _granted(turn, row)
+
+
+def _to_prepare(turn: Turn, pending: Sequence[PendingTask], most: int) -> Iterator[PendingTask]:
+    """The pending tasks; the first `most` of those that are to run when their owner lets go say as what."""
+    registry = turn.group.tasks
+    for each in pending:
+        definition = registry.definitions[each.task]
+        if not most or not each.owner or definition.target is not Target.RUNNING:
+            yield each
+            continue
+        most -= 1
+        reset = registry.ownership_of(turn.group.name, each.task).reset or msgspec.UNSET
+        yield msgspec.structs.replace(each, definition=definition.definition, reset=reset)
 
 
 def _granted(turn: Turn, row: OwnershipRow) -> GrantedTask:

@@ -193,7 +193,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
     offsets.FetchOffsetsRequest: {"keys": ["topic-0"]},
     offsets.FetchOffsetsResponse: {**DONE, "offsets": {"topic-0": {"offset": 42, "metadata": ""}}},
     offsets.DeleteOffsetsRequest: {"keys": ["topic-0"]},
-    ownership.ClaimRequest: {**PRESENT, "tasks": [TASK, "rides"], "wait_ms": 3000},
+    ownership.ClaimRequest: {**PRESENT, "tasks": [TASK, "rides"], "wait_ms": 3000, "prepare": 4},
     ownership.ClaimResponse: {
         **DONE,
         "granted": [
@@ -208,7 +208,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
                 "reached": {"batch_id": 41, "checkpoint": "/shared/flights/delays", "member_id": OTHER},
             }
         ],
-        "pending": [{"task": "rides", "owner": OTHER}],
+        "pending": [{"task": "rides", "owner": OTHER, "definition": DEFINITION}],
         "refused": [],
         "tasks_revision": 12,
     },

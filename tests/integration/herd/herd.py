@@ -14,7 +14,7 @@ from manager.app import make_app
 from manager.http.front.server import Runner
 from manager.storage.sql_storage import SqlStorage
 from protocol.messages.groups import Coordinator
-from tests.fakes.query_engine import FakeEngine, FakeQuery
+from tests.fakes.query_engine import FakeEngine, FakePrepared, FakeQuery
 from tests.integration.node import started_node
 from worker.daemon import run
 from worker.query_engine import ignore_step
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from protocol.messages.lag import TaskLag
     from protocol.messages.quarantine import QuarantineAnswer, QuarantineRequest
-    from worker.query_engine import QuerySpec
+    from worker.query_engine import Prepared, QuerySpec, UpcomingQuery
 
 PATIENCE_S = 120.0
 DEFINITION = {
@@ -43,13 +43,21 @@ class Engine(FakeEngine):
         super().__init__()
         self._changed = changed
 
-    async def start(self, spec: QuerySpec, at: Callable[[str], None] = ignore_step) -> FakeQuery:
+    async def start(
+        self, spec: QuerySpec, at: Callable[[str], None] = ignore_step, prepared: Prepared | None = None
+    ) -> FakeQuery:
         """As the fake does; the first batch is done, so that no death is held against the task."""
-        query = await super().start(spec, at)
+        query = await super().start(spec, at, prepared)
         query.advance(0)
         self._changed.notify()
         asyncio.ensure_future(query.ended()).add_done_callback(lambda _: self._changed.notify())
         return query
+
+    async def prepare(self, query: UpcomingQuery) -> FakePrepared | None:
+        """As the fake does."""
+        prepared = await super().prepare(query)
+        self._changed.notify()
+        return prepared
 
     async def quarantine(
         self, spec: QuerySpec, request: QuarantineRequest, at: Callable[[str], object] = ignore_step
@@ -125,6 +133,10 @@ class Herd:
     def lags(self, name: str, lags: dict[str, TaskLag]) -> None:
         """How far tasks are behind, by what the engine of a worker measures from now on."""
         self._engine[name].lags = lags
+
+    def engine(self, name: str) -> FakeEngine:
+        """A worker's, for a test to say how it fares."""
+        return self._engine[name]
 
     # What there is to see.
 

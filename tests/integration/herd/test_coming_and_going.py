@@ -108,6 +108,24 @@ async def test_a_drained_worker_has_nothing_until_the_drain_is_undone(open_herd:
     await herd.until_all_run(TASKS, 2)
 
 
+async def test_what_moves_is_made_ready_while_its_owner_stops_it(open_herd: OpenHerd) -> None:
+    """It is not started before the owner has let go, and its start takes what is there."""
+    herd = await open_herd()
+    await two_workers(herd)
+    anna, berta, moved = herd.engine("anna"), herd.engine("berta"), herd.running()["berta"]
+    anna.prepares = len(TASKS)
+    for task in moved:
+        berta.query(task).hold_stops()
+    await herd.ask("POST", f"/members/{await herd.member('berta')}/drain")
+    await herd.until(lambda: len(anna.prepared) == len(moved))
+    assert {each.query.task for each in anna.prepared} == moved
+    assert herd.running() == {"anna": set(TASKS) - moved, "berta": moved}
+    for task in moved:
+        berta.query(task).let_stop()
+    await herd.until_all_run(TASKS, 1)
+    assert set(anna.taken) == set(anna.prepared)
+
+
 async def test_a_burst_of_creations_makes_few_rebalances(open_herd: OpenHerd) -> None:
     """The set of tasks is left to settle for a moment, a second at the most."""
     herd = await open_herd()

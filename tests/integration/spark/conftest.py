@@ -21,6 +21,7 @@ import pytest_asyncio
 from py4j.clientserver import ClientServerConnection
 
 from definition.document import parse_definition
+from tests.contracts.query_engine import made_ready
 from worker.query_engine import QueryError, QuerySpec
 from worker.spark.classic import jvm as jvm_module
 from worker.spark.classic.backend import ClassicBackend
@@ -258,8 +259,12 @@ async def start(engine: SparkEngine, lease: Lease, spec: Callable[..., QuerySpec
     """Starts a query; the test's end stops it."""
     started = []
 
-    async def run(task: str = "t", token: int = 1, **definition: Any) -> SparkQuery:
-        query = await engine.start(spec(task, token, **definition))
+    async def run(
+        task: str = "t", token: int = 1, *, is_prepared: bool = False, **definition: Any
+    ) -> SparkQuery:
+        wanted = spec(task, token, **definition)
+        prepared = await made_ready(engine, wanted) if is_prepared else None
+        query = await engine.start(wanted, prepared=prepared)
         started.append(query)
         return query
 

@@ -33,8 +33,8 @@ class SparkBench:
         query: SparkQuery = await self._start(task=f"t{number}", sink=sink, **definition)
         return query
 
-    async def endless(self) -> SparkQuery:
-        return await self._run(source=ENDLESS)
+    async def endless(self, *, is_prepared: bool = False) -> SparkQuery:
+        return await self._run(source=ENDLESS, is_prepared=is_prepared)
 
     async def bounded(self) -> SparkQuery:
         self._flights.add(files=1)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from definition.document import parse_definition
-from tests.contracts.query_engine import CONTRACT
+from tests.contracts.query_engine import CONTRACT, made_ready
 from tests.fakes.query_engine import FakeEngine
 from worker.query_engine import QuerySpec
 
@@ -26,8 +26,10 @@ class FakeBench:
         self.engine = FakeEngine()
         self._numbers = count()
 
-    async def endless(self) -> FakeQuery:
-        return await self.engine.start(QuerySpec("g", f"t{next(self._numbers)}", 1, DEFINITION))
+    async def endless(self, *, is_prepared: bool = False) -> FakeQuery:
+        spec = QuerySpec("g", f"t{next(self._numbers)}", 1, DEFINITION)
+        prepared = await made_ready(self.engine, spec) if is_prepared else None
+        return await self.engine.start(spec, prepared=prepared)
 
     async def bounded(self) -> FakeQuery:
         query = await self.endless()

@@ -31,6 +31,8 @@ class Claims:
     Args:
         link: to the manager.
         wait_ms: how long a claim of which nothing can be granted may wait.
+        prepare: how many tasks can be made ready while they are pending. If there are any, the first answer
+            is not waited for: it tells which tasks these are.
         revision: the latest `tasks_revision` the worker knows.
         taken: is given each answer, and when the request for it was sent.
         doubted: is called when a claim that was overtaken has left something in doubt.
@@ -42,6 +44,7 @@ class Claims:
         link: ManagerLink,
         *,
         wait_ms: int,
+        prepare: Callable[[], int],
         revision: Callable[[], int],
         taken: Callable[[ClaimResponse, float], None],
         doubted: Callable[[], None],
@@ -49,6 +52,7 @@ class Claims:
     ) -> None:
         self._link = link
         self._wait_ms = wait_ms
+        self._prepare = prepare
         self._revision = revision
         self._taken = taken
         self._doubted = doubted
@@ -109,9 +113,10 @@ class Claims:
     ) -> None:
         """`known` is the revision whose news the claim was to bring, at the least."""
         tries = 0
+        wait_ms = 0 if self._prepare() else self._wait_ms
         while tasks and place is self._latest:
             asked_at = self._link.clock.now()
-            answer, sent_at = await self._ask(place, identity, tasks)
+            answer, sent_at = await self._ask(place, identity, tasks, wait_ms)
             self._note(place, known, answer)
             if isinstance(answer, Failure):
                 if place is self._latest:
@@ -122,7 +127,8 @@ class Claims:
             self._settle(identity, tasks, answer)
             self._unheard[place] = tasks = tuple(pending.task for pending in answer.pending)
             self._taken(answer, sent_at)
-            tries = 0 if answer.granted else tries + 1
+            tries = 0 if answer.granted or not wait_ms else tries + 1
+            wait_ms = self._wait_ms
             if tasks and tries and self._link.clock.now() < asked_at + BRISK_S:
                 await self._link.pause(tries)
 
@@ -140,7 +146,7 @@ class Claims:
             self._told = known if told is None else told
 
     async def _ask(
-        self, place: object, identity: Identity, tasks: tuple[str, ...]
+        self, place: object, identity: Identity, tasks: tuple[str, ...], wait_ms: int
     ) -> tuple[ClaimResponse | Failure, float]:
         """The answer, and when the try that brought it was sent."""
         sent_at = self._link.clock.now()
@@ -158,6 +164,7 @@ class Claims:
             instance_id=self._link.instance_id,
             generation_id=identity.generation,
             tasks=tasks,
-            wait_ms=self._wait_ms,
+            wait_ms=wait_ms,
+            prepare=self._prepare(),
         )
         return await self._link.persist(RequestKind.CLAIM, ask, lambda: place is self._latest), sent_at

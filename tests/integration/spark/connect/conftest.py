@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 
 from tests import connect_server
+from tests.contracts.query_engine import made_ready
 from worker.spark.engine import SparkEngine
 from worker.spark.settings import SparkSettings
 
@@ -69,8 +70,12 @@ async def start(remote: SparkEngine, lease: Lease, spec: Callable[..., QuerySpec
     """Starts a query on the server; the test's end stops it."""
     started = []
 
-    async def run(task: str = "t", token: int = 1, **definition: Any) -> SparkQuery:
-        query = await remote.start(spec(task, token, **definition))
+    async def run(
+        task: str = "t", token: int = 1, *, is_prepared: bool = False, **definition: Any
+    ) -> SparkQuery:
+        wanted = spec(task, token, **definition)
+        prepared = await made_ready(remote, wanted) if is_prepared else None
+        query = await remote.start(wanted, prepared=prepared)
         started.append(query)
         return query
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest_asyncio
 
+from tests.contracts.query_engine import made_ready
 from tests.fakes.query_engine import FakeEngine
 from tests.integration.spark.conftest import QUICK
 from worker.isolation.engine import IsolatedEngine
@@ -68,8 +69,12 @@ async def isolated(lease: Lease, tmp_path: Path) -> AsyncIterator[IsolatedEngine
 async def start_isolated(isolated: IsolatedEngine, spec: Callable[..., QuerySpec]) -> StartIsolated:
     """Starts a query in a JVM of its own."""
 
-    async def run(task: str = "t", token: int = 1, **definition: Any) -> IsolatedQuery:
-        return await isolated.start(spec(task, token, **definition))
+    async def run(
+        task: str = "t", token: int = 1, *, is_prepared: bool = False, **definition: Any
+    ) -> IsolatedQuery:
+        wanted = spec(task, token, **definition)
+        prepared = await made_ready(isolated, wanted) if is_prepared else None
+        return await isolated.start(wanted, prepared=prepared)
 
     return run
 

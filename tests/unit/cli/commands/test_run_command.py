@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.unit.cli.conftest import Run
     from tests.unit.cli.terminal import Terminal
-    from worker.query_engine import QuerySpec
+    from worker.query_engine import Prepared, QuerySpec
 
 BOUNDED = (
     "{source: {format: rate}, sink: {format: noop},"
@@ -35,9 +35,11 @@ class QuickEngine(FakeEngine):
 
     left_out = NOTHING
 
-    async def start(self, spec: QuerySpec, at: Callable[[str], None] = ignore_step) -> FakeQuery:
+    async def start(
+        self, spec: QuerySpec, at: Callable[[str], None] = ignore_step, prepared: Prepared | None = None
+    ) -> FakeQuery:
         """One batch, and that was all."""
-        query = await super().start(spec, at)
+        query = await super().start(spec, at, prepared)
         left_out = self.left_out if spec.definition.expect else NOTHING
         query.advance(0, left_out=left_out, total_rows=7)
         if spec.definition.trigger is not None:

@@ -324,12 +324,10 @@ class Bench:
             self.join(member_id, kind="sparkherd", metadata={"owned": owned, "x": self.group.generation})
         self.deal(ids, owners)
 
-    def claim(self, member_id: str, *tasks: str, wait_ms: int = 0, generation: int | None = None) -> Ask:
+    def claim(self, member_id: str, *tasks: str, generation: int | None = None, **fields: Any) -> Ask:
         """A claim."""
         present = self.group.generation if generation is None else generation
-        return self.ask(
-            ClaimRequest(member_id=member_id, generation_id=present, tasks=tasks, wait_ms=wait_ms)
-        )
+        return self.ask(ClaimRequest(member_id=member_id, generation_id=present, tasks=tasks, **fields))
 
     def release(self, member_id: str, **tokens: int) -> dict[str, str]:
         """A release; task -> error."""

@@ -20,6 +20,7 @@ from worker.isolation.messages import (
     News,
     OfTask,
     OfWorker,
+    Open,
     Refused,
     Run,
     Started,
@@ -77,10 +78,10 @@ def test_what_is_to_be_run_comes_over_whole() -> None:
     )
     spec = QuerySpec("g", "t", 9, definition, TaskReset(3), Reached(8, "/c", "anna"))
     settings = SparkSettings(app_name="a", checkpoint_root="/c", conf={"a": "b"}, inherited=(3,))
-    sent = b"".join(map(frame, (Run.of(spec, settings), Stop(0.5), Answer(4, may_write=True))))
-    run, *others = Unframer(msgspec.msgpack.Decoder(OfWorker)).feed(sent)
+    words = (Open(settings, "g", "t"), Run.of(spec), Stop(0.5), Answer(4, may_write=True))
+    opening, run, *others = Unframer(msgspec.msgpack.Decoder(OfWorker)).feed(b"".join(map(frame, words)))
     assert isinstance(run, Run)
-    assert (run.spec, run.settings) == (spec, settings)
+    assert (opening, run.spec) == (words[0], spec)
     assert others == [Stop(0.5), Answer(4, may_write=True)]
 
 
