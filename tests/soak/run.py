@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import psutil
+
 from protocol.errors import RefusedError
 from tests.acceptance.group_view import GroupView
 from tests.acceptance.processes import Herd as Processes
@@ -35,6 +37,7 @@ LOOK_S: Final = 15.0
 MOVE_S: Final = 60.0
 HEAP_S: Final = 120.0
 CALM_S: Final = 600.0
+ENDING_S: Final = 30.0
 HEAP_MB: Final = 1024
 JARS: Final = broker.JARS.parent / "spark"
 REPOSITORY: Final = Path(__file__).parents[2]
@@ -137,13 +140,14 @@ class Soak:
         self.outcome.after = self.rest()
         self.outcome.swept = self._sweepings()
 
-    def count_left_processes(self, pids: list[int]) -> None:
-        """Of those that there were, when the workers are over."""
-        self.outcome.left_processes = sum(Path(f"/proc/{pid}").exists() for pid in pids)
+    def count_left_processes(self, started: list[psutil.Process]) -> None:
+        """Of those that there were, a while after the workers are over."""
+        _, left = psutil.wait_procs(started, timeout=ENDING_S)
+        self.outcome.left_processes = len(left)
 
-    def pids(self) -> list[int]:
-        """All that the workers have started."""
-        return [pid for name in WORKERS for pid in self._started(name)]
+    def started(self) -> list[psutil.Process]:
+        """All that the workers have started, by more than numbers, which others have after them."""
+        return [psutil.Process(pid) for name in WORKERS for pid in self._started(name)]
 
     def _started(self, worker: str) -> list[int]:
         return descendants(self._processes.workers[worker].process.pid)
@@ -290,7 +294,7 @@ def run(folder: Path, seconds: float, say: Callable[[str], None] = print) -> Out
         stack.enter_context(_environment(folder))
         processes = Processes(folder, Manager(folder, "--initial-rebalance-delay-ms", "1000"))
         soak = Soak(folder, herd, processes, say)
-        pids: list[int] = []
+        started: list[psutil.Process] = []
         try:
             soak.open()
             soak.warm_up()
@@ -298,8 +302,8 @@ def run(folder: Path, seconds: float, say: Callable[[str], None] = print) -> Out
             soak.go_on()
             soak.soak(seconds)
             soak.end()
-            pids = soak.pids()
+            started = soak.started()
         finally:
             processes.stop()
-        soak.count_left_processes(pids)
+        soak.count_left_processes(started)
         return soak.outcome
