@@ -36,6 +36,7 @@ SLOW = (
     "spark_tasks",
     "isolation",
     "gap",
+    "gap_connect",
     "kafka_rows",
     "lakehouse",
     "lake_growth",

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 ROWS: Final = 100
 """Of a batch."""
-EVERY: Final = "2 seconds"
+EVERY_S: Final = 2
+EVERY: Final = f"{EVERY_S} seconds"
 SOURCE_FORMAT: Final = "rate-micro-batch"
 SOURCE_OPTIONS: Final = {"rowsPerBatch": str(ROWS)}
 COPIED: Final = "SELECT value FROM source"

@@ -19,6 +19,7 @@ from tests.acceptance.waiting import eventually
 from worker.sinks.fence_table import FenceTable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from contextlib import ExitStack
     from pathlib import Path
 
@@ -30,9 +31,18 @@ PATIENCE_S: Final = 600.0
 class MovingHerd:
     """Workers with default settings, by their names, and the tasks that they share."""
 
-    def __init__(self, stack: ExitStack, folder: Path, database: str) -> None:
-        """`database` is a URL of PostgreSQL's that workers and this process understand."""
+    def __init__(self, stack: ExitStack, folder: Path, database: str, remote: str | None = None) -> None:
+        """A manager, and no worker yet.
+
+        Args:
+            stack: ends all of it.
+            folder: for what its processes write.
+            database: a URL of PostgreSQL's that workers and this process understand.
+            remote: the Spark Connect server that all workers use; without it each has a Spark of its own.
+        """
         folder.mkdir()
+        conf = [word for key, value in CONF.items() for word in ("--spark-conf", f"{key}={value}")]
+        self._spark = conf if remote is None else ["--spark-remote", remote]
         self._stack = stack
         self._folder = folder
         self._database = database
@@ -48,13 +58,12 @@ class MovingHerd:
         """One more worker, or a new one in the place of one that is gone; `flags` are added to its own."""
         args = ["worker", "--manager", self._manager.url, "--group", GROUP, "--client-id", name]
         args += ["--checkpoint-root", str(self._folder / "checkpoints")]
-        args += [word for key, value in CONF.items() for word in ("--spark-conf", f"{key}={value}")]
-        self._workers[name] = worker = Daemon(name, [*args, *flags], self._folder)
+        self._workers[name] = worker = Daemon(name, [*args, *self._spark, *flags], self._folder)
         self._stack.callback(worker.stop)
 
-    def create_tasks(self) -> None:
-        """All of them."""
-        for task in TASKS:
+    def create_tasks(self, tasks: Sequence[str] = TASKS) -> None:
+        """Those of them."""
+        for task in tasks:
             self._view.create(task, definition(task, self._database))
 
     def drain(self, name: str, *, undo: bool = False) -> None:
