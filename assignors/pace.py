@@ -70,8 +70,8 @@ def paced(
     """`dealt`, of which each member starts `at_once` tasks at the same time, or what cannot be put off.
 
     Only what runs where it may go on is put off, first what is furthest behind, then the largest tasks: they
-    take longest to start. At least one task moves to each
-    member that is to have any and starts none, so that this comes to an end.
+    take longest to start. At least one task moves to each member that is to have any and starts none, so that
+    this comes to an end.
 
     Args:
         dealt: what an assignor has decided, within the members' limits.
