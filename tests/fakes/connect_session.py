@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,10 @@ from pyspark.errors.exceptions.connect import SparkException
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+_REDACTED = re.compile("secret|password|token|access[.]?key", re.IGNORECASE)
+"""`spark.redaction.regex`: since Spark 4.3 a server does not tell settings whose values match it."""
 
 
 class FakeQuery:
@@ -54,7 +59,8 @@ class FakeSession:
         self._require()
         if key in self.unreadable:
             raise self.unreadable[key]
-        return self.settings.get(key, default)
+        value = self.settings.get(key, default)
+        return default if _REDACTED.search(value) else value
 
     def set(self, key: str, value: str) -> None:
         """One setting."""
@@ -69,7 +75,8 @@ class FakeSession:
         for key, error in self.unreadable.items():
             if key.startswith(prefix):
                 raise error
-        pairs = [(key.removeprefix(prefix), value) for key, value in self.settings.items()]
+        told = {key: value for key, value in self.settings.items() if not _REDACTED.search(value)}
+        pairs = [(key.removeprefix(prefix), value) for key, value in told.items()]
         return SimpleNamespace(pairs=pairs)
 
     def release_session(self) -> None:

@@ -135,7 +135,7 @@ async def test_expectations_alone(start: Any, flights: Any, database: Database) 
         source=flights.source,
         expect=[
             {"name": "even", "where": "id % 2 = 0", "on_violation": "drop"},
-            {"name": "early", "where": "id < 15", "on_violation": "quarantine"},
+            {"name": "token_missing", "where": "id < 15", "on_violation": "quarantine"},
         ],
         sink=database.sink(),
         trigger=ONCE,
@@ -143,7 +143,7 @@ async def test_expectations_alone(start: Any, flights: Any, database: Database) 
     assert await query.ended() is None
     assert database.ids() == [n for n in range(15) if n % 2 == 0]
     assert [json.loads(raw)["id"] for *_, raw in raw_rows(database)] == [15, 16, 17, 18, 19]
-    assert left_out(query) == LeftOut(7, 5, {"even": 10, "early": 5})
+    assert left_out(query) == LeftOut(7, 5, {"even": 10, "token_missing": 5})
 
 
 @pytest.mark.parametrize(
