@@ -103,11 +103,11 @@ class TaskRegistry:
     with their tokens. `kept` are the tasks of lost workers, for their return.
 
     `assigned` is the present assignment, task to member. `taken_since` says when an assignment first took a
-    task from an owner that still holds it, `told_to_stop` which token an owner has that was told to stop its
-    task. `offered` is what the leader was told last, `left_out` why it gave which tasks to nobody, `to_come`
-    how many more are to move to which members. `probation` are the tasks that have yet to show that they do
-    their worker no harm, and when they were granted. `in_doubt` are those taken from members before they had,
-    and from whom. `heap` knows with which of them heaps grow; it is kept in memory only.
+    task from an owner that still holds it. `offered` is what the leader was told last, `left_out` why it
+    gave which tasks to nobody, `to_come` how many more are to move to which members. `probation`
+    are the tasks that have yet to show that they do their worker no harm, and when they were granted.
+    `in_doubt` are those taken from members before they had, and from whom.
+    `heap` knows with which of them heaps grow; it is kept in memory only.
     """
 
     definitions: dict[str, TaskRow] = field(default_factory=dict)
@@ -119,7 +119,6 @@ class TaskRegistry:
     owned: dict[str, dict[str, int]] = field(default_factory=dict)
     assigned: dict[str, str] = field(default_factory=dict)
     taken_since: dict[str, int] = field(default_factory=dict)
-    told_to_stop: dict[str, int] = field(default_factory=dict)
     offered: set[str] = field(default_factory=set)
     left_out: dict[str, str] = field(default_factory=dict)
     to_come: dict[str, int] = field(default_factory=dict)
@@ -280,7 +279,6 @@ class TaskRegistry:
             self.tag.remove(task, row.definition, row.target.value)
         self.assigned.pop(task, None)
         self.taken_since.pop(task, None)
-        self.told_to_stop.pop(task, None)
         self.probation.pop(task, None)
         self.in_doubt.pop(task, None)
         self.progress.pop(task, None)

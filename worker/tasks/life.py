@@ -294,11 +294,19 @@ class TaskLife:
         await self.desired.until_outdated()
 
     async def _finish(self, state: TaskState, outcome: Outcome, cause: str | None = None) -> None:
-        """The last word: the life ends when the manager has heard it, unless something else is wanted now."""
-        self.status.tell(state, cause)
-        await self.desired.changed.until(lambda: self.desired.is_outdated() or self._is_known(state))
-        if not self.desired.is_outdated():
-            self.desired.ending = outcome
+        """The last word: the life ends when the manager has heard it, unless something else is wanted now.
+
+        The manager goes by no word that is older than the last change of the task; see `_ask_for_quarantine`.
+        """
+        while not self.desired.is_outdated():
+            self.status.tell_last(state, cause, self.desired.grant.revision)
+            await first(self.desired.until_later(), self._until_known(state))
+            if self._is_known(state) and not self.desired.is_outdated():
+                self.desired.ending = outcome
+                return
+
+    async def _until_known(self, state: TaskState) -> None:
+        await self.desired.changed.until(lambda: self._is_known(state))
 
     def _is_known(self, state: TaskState) -> bool:
         return self.acknowledged is not None and self.acknowledged.state is state

@@ -156,19 +156,30 @@ class TaskStatus:
     def tell(self, state: TaskState, cause: str | None = None) -> None:
         """The task has come to `state`; `cause` says why, one line first."""
         self.state = state
-        self._asks_for_quarantine = False
+        self._asks_for_quarantine, self._revision = False, None
         self.cause = scrub(cause, MAX_CAUSE_LENGTH) if cause else None
         brief = {"cause": self.cause.partition("\n")[0]} if self.cause else {}
         self._log.info("task changed state", state=state.value, token=self._token, **brief)
         self._changed()
+
+    def tell_last(self, state: TaskState, cause: str | None, revision: int | None) -> None:
+        """It has come to a state in which it is nobody's.
+
+        Args:
+            state: STOPPED or COMPLETED.
+            cause: why it is not settled, one line first.
+            revision: the group's `tasks_revision` as of which its definition and its target were known, None
+                if that is not known.
+        """
+        self.tell(state, cause)
+        self._revision = revision
 
     def ask_for_quarantine(self, cause: str, revision: int | None) -> None:
         """It is FAILED, and the manager is to give it to nobody any more.
 
         Args:
             cause: why, one line first.
-            revision: the group's `tasks_revision` as of which its definition and its target were known, None
-                if that is not known.
+            revision: as `tell_last` has it.
         """
         self.tell(TaskState.FAILED, cause)
         self._asks_for_quarantine, self._revision = True, revision
@@ -232,7 +243,7 @@ class TaskStatus:
             checkpoint=None if self._progress.batch_id is None else self._checkpoint,
             lag=self._lag,
             quarantine=self._asks_for_quarantine,
-            tasks_revision=self._revision if self._asks_for_quarantine else None,
+            tasks_revision=self._revision,
         )
 
     def view(self) -> TaskSnapshot:

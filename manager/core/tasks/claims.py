@@ -88,7 +88,7 @@ def _serve_one(
     owner = registry.owner_of(task)
     assigned = registry.assigned.get(task)
     if owner == member.id:
-        return _granted(turn, _of_a_new_start(turn, task, member))
+        return _granted(turn, registry.ownership[task])
     if assigned != member.id or not settling.may_have(turn.group, member, task):
         return RefusedTask(task, ErrorCode.NOT_ASSIGNED)
     former = former_owners.holder(registry.ownership_of(turn.group.name, task))
@@ -101,19 +101,6 @@ def _serve_one(
     aside.begin(turn, task)
     exceeded.begin(turn, task)
     return _granted(turn, row)
-
-
-def _of_a_new_start(turn: Turn, task: str, owner: Member) -> OwnershipRow:
-    """What its owner has; under a new token where it was told to stop the task, and is to run it again now.
-
-    Its word that the task has stopped may be on its way: under the former token that is about a query that is
-    over, and leaves the one alone that it starts now.
-    """
-    registry = turn.group.tasks
-    row = registry.ownership[task]
-    is_stopping = registry.told_to_stop.get(task) == row.token
-    is_to_run = registry.assigned.get(task) == owner.id and not registry.is_to_stop(task)
-    return ownership.grant(turn, task, owner) if is_stopping and is_to_run else row
 
 
 def _to_prepare(turn: Turn, pending: Sequence[PendingTask], most: int) -> Iterator[PendingTask]:
@@ -131,8 +118,6 @@ def _to_prepare(turn: Turn, pending: Sequence[PendingTask], most: int) -> Iterat
 
 def _granted(turn: Turn, row: OwnershipRow) -> GrantedTask:
     definition = turn.group.tasks.definitions[row.task]
-    if definition.target is Target.STOPPED:
-        turn.group.tasks.told_to_stop[row.task] = row.token
     return GrantedTask(
         task=row.task,
         token=row.token,

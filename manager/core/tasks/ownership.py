@@ -90,7 +90,7 @@ def take_away(turn: Turn, task: str, since: int) -> None:
 
 def _disown(turn: Turn, row: OwnershipRow, lease: OwnerLease | None) -> None:
     registry, state = turn.group.tasks, row.state
-    if state in LIVE_STATES or registry.is_to_stop(row.task):
+    if state in LIVE_STATES or state is TaskState.STOPPED or registry.is_to_stop(row.task):
         state = registry.state_at_rest(row.task)
     store_state(turn, msgspec.structs.replace(row, owner=None, state=state, lease=lease))
 

@@ -13,7 +13,7 @@ import msgspec
 
 from manager.core import scheduling
 from manager.core.stored_rows import Blame
-from manager.core.tasks import ownership
+from manager.core.tasks import last_words, ownership
 from protocol.messages.events import EventType
 from protocol.states import Target, TaskState
 
@@ -25,14 +25,9 @@ if TYPE_CHECKING:
 
 
 def is_asked_for(group: Group, entry: TaskReport) -> bool:
-    """Whether the report of a task's owner has it put into quarantine.
-
-    What somebody has wanted of the task since the owner was told of it last says more: it is stopped, or may
-    run under another definition, or is to be tried again.
-    """
+    """Whether the report of a task's owner has it put into quarantine."""
     task = group.tasks.definitions[entry.task]
-    is_up_to_date = entry.tasks_revision is None or entry.tasks_revision >= task.revision
-    return entry.quarantine and is_up_to_date and task.target is Target.RUNNING
+    return entry.quarantine and task.target is Target.RUNNING and not last_words.is_overtaken(group, entry)
 
 
 def grant_request(turn: Turn, row: OwnershipRow, owner: str) -> None:

@@ -15,6 +15,7 @@ from manager.core.tasks import (
     former_owners,
     heap_watch,
     lag,
+    last_words,
     ownership,
     probation,
     quarantining,
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
     from manager.core.member import Member, Parked
     from manager.core.stored_rows import OwnershipRow
     from manager.core.turn import Turn
-
-OWNERLESS = frozenset({TaskState.STOPPED, TaskState.COMPLETED})
-"""States in which a task belongs to nobody."""
 
 
 def release(turn: Turn, request: ReleaseRequest, parked: Parked) -> None:
@@ -73,7 +71,7 @@ def report(turn: Turn, request: ReportRequest, parked: Parked) -> None:
         heap_watch.note(turn, member, request.resources)
     errors = {entry.task: _report_one(turn, member, entry) for entry in request.tasks}
     turn.answer(parked, TaskErrorsResponse(tasks=errors, found=_judge(turn.group, request.found)))
-    if any(entry.state in OWNERLESS or probation.is_harmless(entry) for entry in request.tasks):
+    if any(entry.state in last_words.OWNERLESS or probation.is_harmless(entry) for entry in request.tasks):
         claims.serve_waiting(turn)
 
 
@@ -146,9 +144,12 @@ def _report_one(turn: Turn, member: Member, entry: TaskReport) -> ErrorCode:
     exceeded.note(turn, entry, progress)
     if entry.lag is not None:
         lag.note(turn, entry.task, entry.lag)
+    if entry.state in last_words.OWNERLESS and last_words.is_overtaken(turn.group, entry):
+        last_words.refuse(turn, entry.task)
+        return ErrorCode.STALE_TOKEN
     if quarantining.is_asked_for(turn.group, entry):
         quarantining.grant_request(turn, _as_told(turn, row, member, entry), member.id)
-    elif (entry.state, entry.cause) != (row.state, row.cause) or entry.state in OWNERLESS:
+    elif (entry.state, entry.cause) != (row.state, row.cause) or entry.state in last_words.OWNERLESS:
         _change_state(turn, row, member, entry)
     return ErrorCode.NONE
 
@@ -180,8 +181,8 @@ def _as_told(turn: Turn, row: OwnershipRow, member: Member, entry: TaskReport) -
     return msgspec.structs.replace(
         row,
         state=state,
-        owner=None if entry.state in OWNERLESS else row.owner,
-        lease=None if entry.state in OWNERLESS else row.lease,
+        owner=None if entry.state in last_words.OWNERLESS else row.owner,
+        lease=None if entry.state in last_words.OWNERLESS else row.lease,
         unsettled=settling.is_left_open(row, member, entry),
         batch_id=registry.progress[row.task].batch_id,
         cause=entry.cause,

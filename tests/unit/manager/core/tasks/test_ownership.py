@@ -221,31 +221,6 @@ def test_a_stopped_task_belongs_to_nobody_and_is_not_offered(bench: Bench, worke
     assert [t.task for t in bench.join(worker, kind="sparkherd").answer.tasks] == ["t"]
 
 
-def test_a_late_report_of_a_stop_says_nothing_of_the_query_that_was_started_since(
-    bench: Bench, worker: str
-) -> None:
-    """Its owner was told to stop the task, and then to run it: what it starts has another token."""
-    bench.ask(SetTarget(task="t", target=Target.STOPPED))
-    [told] = bench.claim(worker, "t").answer.granted
-    assert (told.token, told.target) == (1, "STOPPED")
-    bench.ask(SetTarget(task="t", target=Target.RUNNING))
-    [granted] = bench.claim(worker, "t").answer.granted
-    assert (granted.token, granted.target) == (2, "RUNNING")
-    assert [each.token for each in bench.claim(worker, "t").answer.granted] == [2]
-    assert bench.report(worker, "t", 1, TaskState.STOPPED) == "STALE_TOKEN"
-    assert bench.owner("t") == (worker, 2, "STARTING")
-
-
-def test_a_task_that_is_taken_away_is_not_started_anew_by_its_former_owner(bench: Bench) -> None:
-    """It was told to stop it; that it is wanted again since is the next owner's matter."""
-    a, b = bench.herd(2, "t", "u")
-    bench.ask(SetTarget(task="t", target=Target.STOPPED))
-    assert [each.token for each in bench.claim(a, "t").answer.granted] == [1]
-    bench.ask(SetTarget(task="t", target=Target.RUNNING))
-    bench.redeal([a, b], {"t": b, "u": b})
-    assert [each.token for each in bench.claim(a, "t").answer.granted] == [1]
-
-
 def test_pausing_wakes_the_owner_and_does_not_rebalance(bench: Bench, worker: str) -> None:
     """A paused task stays assigned and owned."""
     held = bench.heartbeat(worker, wait_ms=3000, tasks_revision=1)
