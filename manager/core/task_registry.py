@@ -104,10 +104,10 @@ class TaskRegistry:
 
     `assigned` is the present assignment, task to member. `taken_since` says when an assignment first took a
     task from an owner that still holds it. `offered` is what the leader was told last, `left_out` why it
-    gave which tasks to nobody, `to_come` how many more are to move to which members. `probation`
-    are the tasks that have yet to show that they do their worker no harm, and when they were granted.
-    `in_doubt` are those taken from members before they had, and from whom.
-    `heap` knows with which of them heaps grow; it is kept in memory only.
+    gave which tasks to nobody, as far as it has said so, `is_short_of_room` whether there are any such tasks.
+    `to_come` is how many more are to move to which members. `probation` are the tasks that have yet to show
+    that they do their worker no harm, and when they were granted. `in_doubt` are those taken from members
+    before they had, and from whom. `heap` knows with which of them heaps grow; it is kept in memory only.
     """
 
     definitions: dict[str, TaskRow] = field(default_factory=dict)
@@ -121,6 +121,7 @@ class TaskRegistry:
     taken_since: dict[str, int] = field(default_factory=dict)
     offered: set[str] = field(default_factory=set)
     left_out: dict[str, str] = field(default_factory=dict)
+    is_short_of_room: bool = False
     to_come: dict[str, int] = field(default_factory=dict)
     probation: dict[str, int] = field(default_factory=dict)
     in_doubt: dict[str, dict[str, LostOnProbation]] = field(default_factory=dict)

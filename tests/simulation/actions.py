@@ -175,12 +175,16 @@ ACTIONS: dict[str, Callable[[History, Random], None]] = {
 
 EXCLUSIVE = 0.1
 """How often a task wants a worker of its own."""
+BOUNDED = 0.3
+"""How often one whose source is always there comes to its end."""
 
 
 def _definition(chance: Random) -> commands.NewDefinition:
     sink = {"format": chance.choice(["sql", "parquet"]), "options": {"v": chance.randint(0, 2)}}
     document: Any = msgspec.Raw(msgspec.json.encode({"sink": sink}))
     needs = chance.choice([NOTHING, NOTHING, KAFKA])
+    if needs is NOTHING and chance.random() < BOUNDED:
+        document = msgspec.Raw(msgspec.json.encode({"sink": sink, "trigger": {"available_now": True}}))
     return commands.NewDefinition(document, 1.0, None, {}, needs, exclusive=chance.random() < EXCLUSIVE)
 
 

@@ -23,6 +23,7 @@ from tests.simulation.invariants import InvariantError, Watch, hold
 from tests.simulation.network import Network, Route
 from tests.simulation.plan import CALM, Plan
 from tests.simulation.readers import Habits, SimReader
+from tests.simulation.runs import is_bounded
 from tests.simulation.sink import Sink
 from tests.simulation.workers import POISON, SimWorker
 from tests.simulation.world import World
@@ -77,6 +78,7 @@ class Figures:
     poisoned: int = 0
     quarantined: int = 0
     paced: int = 0
+    completed: int = 0
 
     def add(self, other: Figures) -> None:
         """Add up."""
@@ -286,6 +288,8 @@ class History:
         hold("a poison task costs few workers", self.poisoned_in_calm <= MOST_POISONED, self.poisoned_in_calm)
         suspects = [task for task in wanted if is_suspect(live, task)]
         hold("suspects are cleared", not suspects, live.history_text)
+        unended = [task for task in running if _comes_to_an_end(live.tasks.definitions[task])]
+        hold("what is bounded comes to its end", not unended, unended)
         too_many = [w.name for w in workers if w.told.max_tasks and len(w.owned) > w.told.max_tasks]
         hold("nobody runs more tasks than it may", not too_many, too_many)
         alone = {row.task for row in live.tasks.definitions.values() if row.exclusive}
@@ -327,7 +331,8 @@ class History:
         """Invariant 6: a rebalance that nothing has changed for stops no query.
 
         A group may be larger than its maximum (absent static members stay); then somebody is sent away. And a
-        rebalance settles what was given up, after which there is less to deal.
+        rebalance settles what was given up, after which there is less to deal. The first one after bounded
+        queries have ended makes even what they have left behind.
         """
         if any(_given_up(live) for group in self.plan.groups if (live := self.live(group)) is not None):
             return
@@ -335,12 +340,17 @@ class History:
         if self.plan.group_max_size is not None and largest > self.plan.group_max_size:
             return
         workers = [member for member in self.alive() if isinstance(member, SimWorker)]
+        if self.watch.completed:
+            self._rebalance_in_calm("bounded queries are over")
         before = sum(worker.stops for worker in workers)
-        self._rebalance_all("nothing has changed")
-        self.world.run(self.world.now + QUIET_MS)
-        self._wait_for_order()
+        self._rebalance_in_calm("nothing has changed")
         stops = sum(worker.stops for worker in workers) - before
         hold("what need not move is not stopped", not stops, f"{stops} queries were stopped")
+
+    def _rebalance_in_calm(self, reason: str) -> None:
+        self._rebalance_all(reason)
+        self.world.run(self.world.now + QUIET_MS)
+        self._wait_for_order()
 
     def _move_quietly(self) -> None:
         """No task moves twice when somebody joins: a decision is carried out as it was made.
@@ -396,6 +406,7 @@ class History:
             resets=self.watch.resets,
             poisoned=self.poisoned,
             paced=sum(each.leader.put_off for each in self.members_hired if isinstance(each, SimWorker)),
+            completed=self.watch.completed,
             quarantined=sum(POISON in self._quarantined(group) for group in self.plan.groups),
         )
 
@@ -409,6 +420,10 @@ def _to_run(live: Group) -> Iterable[TaskRow]:
     """The tasks that somebody is to have; none that a member could not settle."""
     is_possible = settling.is_possible(live)
     return (row for row in live.tasks.runnable() if is_possible or row.target is not Target.STOPPED)
+
+
+def _comes_to_an_end(row: TaskRow) -> bool:
+    return row.target is Target.RUNNING and is_bounded(row.definition)
 
 
 def _is_lag_known(live: Group, task: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from manager.core.group import Group
-from manager.core.stored_rows import GroupRow, MemberRow, OffsetRow, OwnershipRow
+from manager.core.stored_rows import GroupRow, MemberRow, OffsetRow, OwnershipRow, TaskRow
 from manager.core.tasks import lost_workers
 from protocol.messages.base import decode_opaque
 from protocol.messages.events import EventType
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from protocol.messages.events import Event
     from protocol.messages.tasks import TaskReset
     from tests.simulation.manager import Asked
+    from tests.simulation.runs import Run
     from tests.simulation.store import Rows
 
 Generation = tuple[str, int, int]
@@ -56,6 +57,8 @@ class Watch:
         self._offsets: set[tuple[str, str, bytes]] = set()
         self._generations: set[Generation] = set()
         self._fences: dict[tuple[str, str], int] = {}
+        self._runs: dict[tuple[str, str], Run] = {}
+        self.completed = 0
 
     # What is stored.
 
@@ -66,6 +69,7 @@ class Watch:
         before = rows.get((type(change), change.key))
         if isinstance(change, OwnershipRow):
             self._check_token(before, change)
+            self._check_completed(before, change, rows)
         elif isinstance(change, GroupRow):
             self._check_generation(before, change, rows)
         else:
@@ -92,6 +96,20 @@ class Watch:
         hold("numbers of resets only grow", _number(row) >= _number(before), (before, row))
         hold("a reset fences all before it", not was_reset or _is_fenced(before, row), (before, row))
         self.resets += was_reset
+
+    def _check_completed(self, before: Any, row: OwnershipRow, rows: Rows) -> None:
+        """A run that somebody was promised is not taken for done because the one before it is."""
+        if row.state is not TaskState.COMPLETED or (before is not None and before.state is row.state):
+            return
+        task: Any = rows[TaskRow, row.key]
+        run = self._runs.get(row.key)
+        is_done = run is not None and (run.token, run.version, run.restarts) == (
+            row.token,
+            task.definition_version,
+            task.restart_count,
+        )
+        hold("a completed task has done what was wanted of it last", is_done, (row, task, run))
+        self.completed += 1
 
     def _check_offset(self, before: Any, row: OffsetRow) -> None:
         fenced = before is None or _generation(row.offset) >= _generation(before.offset)
@@ -161,6 +179,10 @@ class Watch:
         """Invariant 2: a token is one worker's."""
         first = self._grants.setdefault((group, task, token), who)
         hold("a token is one worker's", first == who, (task, token, first, who))
+
+    def note_completed(self, group: str, task: str, run: Run) -> None:
+        """A query has come to its end."""
+        self._runs[group, task] = run
 
     def check_alone(self, group: str, task: str, runners: list[str]) -> None:
         """Invariant 2 where there is no fence: one worker at a time runs the task."""

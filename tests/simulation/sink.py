@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.simulation.invariants import Watch
+    from tests.simulation.runs import Run
     from tests.simulation.store import Rows
 
 
@@ -55,6 +56,10 @@ class Sink:
         self._watch.check_at_rest(self._rows().get((OwnershipRow, (self._group, task))), who)
         self._raise(task, token)
         return True
+
+    def complete(self, task: str, run: Run) -> None:
+        """A bounded query has written all there was."""
+        self._watch.note_completed(self._group, task, run)
 
     def write_unfenced(self, task: str, who: Writer) -> None:
         """One batch of a task without a fence, if `who` still believes in its lease."""

@@ -24,6 +24,7 @@ from protocol.states import Target, TaskState
 from protocol.worker_lease import REASSIGN_PERCENT, part_of
 from tests.simulation.leader import SimLeader
 from tests.simulation.participant import Participant
+from tests.simulation.runs import RUN_MS, Run, Runs, comes_to_an_end
 from worker.membership.events import (
     Adopt,
     Answered,
@@ -118,6 +119,7 @@ class SimWorker(Participant):
         self.resting: dict[str, int] = {}
         self.hanging: dict[str, int] = {}
         self.faults: dict[str, str] = {}
+        self.runs = Runs()
         self.measured: dict[str, TaskLag] = {}
         self.identity = Identity()
         self.instance_id = terms.instance_id
@@ -180,7 +182,7 @@ class SimWorker(Participant):
 
     def _offer(self, revision: int) -> tuple[Protocol, ...]:
         told = {
-            "owned": self.owned | self.stuck | self.hanging | self.resting,
+            "owned": self.owned | self.stuck | self.hanging | self.resting | self.runs.tokens(),
             "tasks_revision": revision,
             "claiming": sorted(frozenset[str]().union(*self.claiming.values())),
             "starting": sorted(self.starts.under_way()),
@@ -202,7 +204,7 @@ class SimWorker(Participant):
                 self.starts.assign(tasks)
                 if more_after_s is not None:
                     self.later(int(more_after_s * 1000), partial(self._look_at_starts, identity))
-                self._let_go((self.owned | self.hanging).keys() - tasks)
+                self._let_go(self._held() - tasks)
                 self._claim(tasks)
             case Refresh():
                 self._claim(self.assigned)
@@ -210,12 +212,13 @@ class SimWorker(Participant):
             case Revoke() | Drain():
                 self.assigned = frozenset()  # what is granted from now on is given back unrun
                 self.starts.assign(frozenset())
-                self._let_go((self.owned | self.hanging).keys())
+                self._let_go(self._held())
                 self.later(50, lambda: self.post(Revoked(effect, stopped=not self.stuck)))
             case Lose():
                 self.stops += len(self.owned)
                 self.owned, self.stuck, self.assigned, self.claiming = {}, {}, frozenset(), {}
                 self.unfenced, self.in_doubt, self.resting, self.hanging = {}, {}, {}, {}
+                self.runs = Runs()
                 self.starts.assign(frozenset())
             case Quit():
                 self.is_alive = False
@@ -268,7 +271,8 @@ class SimWorker(Participant):
 
     def _has_begun(self, task: str) -> bool:
         """Whether its start takes no more time."""
-        return task in self.resting | self.hanging or self.begun.get(task, -1) == self.owned.get(task)
+        is_over = task in self.resting | self.hanging | self.runs.over
+        return is_over or self.begun.get(task, -1) == self.owned.get(task)
 
     def _look_at_starts(self, identity: Identity) -> None:
         if self.starts.under_way():
@@ -285,6 +289,10 @@ class SimWorker(Participant):
             del self.stuck[task]
         elif self.hanging.get(task) == token:
             del self.hanging[task]
+        elif self.resting.get(task) == token:
+            del self.resting[task]
+        elif self.runs.tokens().get(task) == token:
+            del self.runs.over[task]
 
     # The bookkeeping of tasks.
 
@@ -336,11 +344,14 @@ class SimWorker(Participant):
     def _take_in(self, answer: ClaimResponse, sent: int) -> None:
         """What was granted is this worker's; what is not assigned to it any more is given back unrun."""
         strange = {grant.task: grant.token for grant in answer.granted if grant.task not in self.assigned}
-        self._let_go(strange.keys() & (self.owned | self.hanging).keys())
+        self._let_go(strange.keys() & self._held())
         if returned := {task: token for task, token in strange.items() if task not in self.stuck}:
             self.later(self.world.some(0, 100), partial(self._release, self.identity, returned))
         for grant in answer.granted:
             if grant.task in strange or grant.token < self.owned.get(grant.task, 0):
+                continue
+            run = self.runs.follow(grant, answer.tasks_revision or 0)
+            if run is None:
                 continue
             if grant.target == Target.STOPPED.value:
                 self._stop_running(grant.task, grant.token)
@@ -356,6 +367,19 @@ class SimWorker(Participant):
                 self.sink.write_unfenced(grant.task, self)
             if grant.task == POISON:
                 self.later(self.world.some(*POISON_MS), partial(self._take_poison, grant.token))
+            if comes_to_an_end(grant):
+                self.later(self.world.some(*RUN_MS), partial(self._come_to_its_end, grant.task, run))
+
+    def _held(self) -> AbstractSet[str]:
+        """What it has to let go of when it is not to have it any more."""
+        return (self.owned | self.hanging | self.runs.over).keys()
+
+    def _come_to_its_end(self, task: str, run: Run) -> None:
+        """A bounded query has done all there is, if it is still the one that runs."""
+        if self.is_alive and self.owned.get(task) == run.token and self.runs.end(task, run):
+            del self.owned[task]
+            self.unfenced.pop(task, None)
+            self.sink.complete(task, run)
 
     def _stop_running(self, task: str, token: int) -> None:
         """A task is not to run any more, or is only given to be settled; a query may refuse to stop."""
@@ -407,11 +431,12 @@ class SimWorker(Participant):
     def _let_go(self, tasks: AbstractSet[str]) -> None:
         hanging = {task: self.hanging.pop(task) for task in sorted(tasks & self.hanging.keys())}
         released = {task: self.owned.pop(task) for task in sorted(tasks & self.owned.keys())}
+        over = {task: self.runs.over.pop(task).token for task in sorted(tasks & self.runs.over.keys())}
         self.stops += len(released)
         for task in tuple(released):
             if self.world.happens(STUCK):
                 self.stuck[task] = released.pop(task)
-        if released := released | hanging:
+        if released := released | hanging | over:
             self.later(self.world.some(0, 100), lambda: self._release(self.identity, released))
 
     def _release(self, identity: Identity, tasks: dict[str, int]) -> None:
@@ -428,7 +453,7 @@ class SimWorker(Participant):
             self.post(Refused(RequestKind.RELEASE, identity, answer))
 
     def _report(self, running: dict[str, int]) -> None:
-        running = running | self.resting
+        running = running | self.resting | self.runs.tokens()
         if running and self.identity.member_id:
             reports = tuple(
                 TaskReport(
@@ -438,13 +463,14 @@ class SimWorker(Participant):
                     cause=self.faults.get(task) if task in self.resting else None,
                     batch_id=None if task == POISON else self.batches,
                     lag=TaskLag(at_ms=self.world.now),
+                    tasks_revision=self.runs.revision(task) if self._is_done_with(task) else None,
                 )
                 for task, token in running.items()
             )
             request = ReportRequest(
                 member_id=self.identity.member_id, instance_id=self.instance_id, tasks=reports
             )
-            self.ask(request, partial(self._reported, self.identity, running, self.world.now))
+            self.ask(request, partial(self._reported, self.identity, request, self.world.now))
 
     def _measure(self) -> None:
         """How far tasks without an owner are behind; whoever does not lead the group is told of none."""
@@ -464,18 +490,33 @@ class SimWorker(Participant):
     def _state_of(self, task: str) -> TaskState:
         if task in self.resting:
             return TaskState.STOPPED
+        if task in self.runs.over:
+            return TaskState.COMPLETED
         return TaskState.STARTING if task in self.hanging else TaskState.RUNNING
 
-    def _reported(self, identity: Identity, tokens: dict[str, int], sent: int, answer: Any) -> None:
+    def _is_done_with(self, task: str) -> bool:
+        return task in self.resting or task in self.runs.over
+
+    def _reported(self, identity: Identity, request: ReportRequest, sent: int, answer: Any) -> None:
         if isinstance(answer, Failure):
             self.post(Refused(RequestKind.REPORT, identity, answer))
             return
         self._accepted(sent)
-        for task, error in answer.tasks.items():
-            if self.resting.get(task) == tokens[task]:
-                del self.resting[task]
-            elif error == ErrorCode.STALE_TOKEN:
-                self._drop(task, tokens[task])
-                self._claim(frozenset({task}) & self.assigned)  # by right it may still be this worker's
-            elif error == ErrorCode.NONE:
-                self._confirm(task, sent)
+        for report in request.tasks:
+            if answer.tasks[report.task] == ErrorCode.STALE_TOKEN:
+                self._drop(report.task, report.token)
+                self._claim(
+                    frozenset({report.task}) & self.assigned
+                )  # by right it may still be this worker's
+            elif answer.tasks[report.task] == ErrorCode.NONE:
+                self._taken_in(report, sent)
+
+    def _taken_in(self, report: TaskReport, sent: int) -> None:
+        """The manager has taken it in: of what is over nothing more is to be said."""
+        task, token = report.task, report.token
+        if report.state is TaskState.STOPPED and self.resting.get(task) == token:
+            del self.resting[task]
+        elif report.state is TaskState.COMPLETED and self.runs.tokens().get(task) == token:
+            del self.runs.over[task]
+        else:
+            self._confirm(task, sent)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from manager.core import scheduling
 from manager.core.tasks import ownership
 from protocol.states import TaskState
 
@@ -34,7 +33,4 @@ def refuse(turn: Turn, task: str) -> None:
     The owner may have begun with that under the same token, so the task is taken away from it, and its token
     is stale: it ends whatever it runs of it, and claims it anew if it is assigned to it.
     """
-    registry = turn.group.tasks
     ownership.take_away(turn, task, turn.now)
-    if task not in registry.assigned and registry.is_runnable(task):
-        scheduling.rebalance_soon(turn)

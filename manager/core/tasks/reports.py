@@ -165,11 +165,13 @@ def _note_reached(turn: Turn, member: Member, entry: TaskReport, progress: TaskP
 
 
 def _change_state(turn: Turn, row: OwnershipRow, member: Member, entry: TaskReport) -> None:
+    """Members have room for others now, where a task waits for some, and after a stop in any case."""
     registry = turn.group.tasks
     was_runnable = registry.is_runnable(row.task)
     told = _as_told(turn, row, member, entry)
     ownership.store_state(turn, told)
-    if told.state is TaskState.STOPPED and was_runnable and not registry.is_runnable(row.task):
+    is_rid_of_it = was_runnable and not registry.is_runnable(row.task)
+    if is_rid_of_it and (told.state is TaskState.STOPPED or registry.is_short_of_room):
         scheduling.rebalance_soon(turn)
 
 

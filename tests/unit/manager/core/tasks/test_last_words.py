@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from manager.core.commands import PutTask, RestartTask, SetTarget
+from manager.core.commands import PutTask, RemoveMember, RestartTask, SetTarget
 from protocol.messages.ownership import ReportRequest, TaskReport
 from protocol.states import Target, TaskState
 from tests.unit.manager.core.bench import Bench, definition
@@ -106,6 +106,21 @@ def test_a_stop_before_the_last_one_is_not_that_one(bench: Bench, owner: str) ->
     assert bench.group.tasks.ownership["t"].unsettled
 
 
+def test_what_was_granted_to_be_stopped_is_not_shown_as_stopped_when_it_is_to_run(bench: Bench) -> None:
+    """Its owner was to settle it, and has done so when it was resumed already."""
+    [lost] = bench.herd(1, "t")
+    bench.ask(STOP)
+    bench.ask(RemoveMember(member_id=lost))
+    [heir] = bench.worker_group(1)
+    bench.deal([heir], {"t": heir})
+    [told] = bench.claim(heir, "t").answer.granted
+    assert (told.token, told.target, bench.owner("t")) == (2, "STOPPED", (heir, 2, "STOPPED"))
+    known = revision(bench)
+    bench.ask(RESUME)
+    assert bench.report(heir, "t", 2, TaskState.STOPPED, tasks_revision=known) == "STALE_TOKEN"
+    assert bench.owner("t") == (None, 2, "UNASSIGNED")
+
+
 def test_a_task_whose_last_word_is_refused_is_placed_again(bench: Bench) -> None:
     """It was assigned to nobody, as it was to be stopped; the next rebalance has it again."""
     a, b = bench.herd(2, "t", "u")
@@ -162,3 +177,18 @@ def test_what_it_has_done_counts(bench: Bench, owner: str) -> None:
     bench.ask(ReportRequest(member_id=owner, tasks=(entry,)))
     [granted] = bench.claim(owner, "t").answer.granted
     assert (granted.reached.batch_id, granted.reached.checkpoint) == (9, "file:/c/t")
+
+
+@pytest.mark.parametrize(("given", "state"), [(("t",), "PreparingRebalance"), (("t", "u"), "Stable")])
+def test_what_has_come_to_its_end_makes_room_for_what_waits_for_it(
+    bench: Bench, given: tuple[str, ...], state: str
+) -> None:
+    """Workers may have a most of tasks. Where nothing waits, nobody is disturbed."""
+    bench.create("t", "u")
+    [worker] = bench.worker_group(1)
+    bench.deal([worker], dict.fromkeys(given, worker))
+    bench.claim(worker, *given)
+    bench.crash()
+    assert bench.report(worker, "t", 1, TaskState.COMPLETED) == "NONE"
+    bench.pass_time(1000)
+    assert bench.state == state
