@@ -171,7 +171,7 @@ def _change_state(turn: Turn, row: OwnershipRow, member: Member, entry: TaskRepo
     told = _as_told(turn, row, member, entry)
     ownership.store_state(turn, told)
     is_rid_of_it = was_runnable and not registry.is_runnable(row.task)
-    if is_rid_of_it and (told.state is TaskState.STOPPED or registry.is_short_of_room):
+    if is_rid_of_it and (told.state is TaskState.STOPPED or registry.has_waiting()):
         scheduling.rebalance_soon(turn)
 
 
