@@ -117,15 +117,14 @@ class SparkQuery:
         return self._handle.outlives and definition.entrypoint is None and definition.is_fenced
 
     async def leave(self, within_s: float) -> bool:
-        """Ask the server who has it, again and again."""
+        """Ask the server who has it, again and again; its end is one that was asked for from now on."""
+        self._ask_for(None)
         try:
             async with asyncio.timeout(within_s):
                 await self._until_passed_on()
         except TimeoutError:
             return False
-        if not self._ended.done():
-            self._ask_for(None)
-            self.finish(None)
+        self.finish(None)
         return True
 
     async def _until_passed_on(self) -> None:
