@@ -104,7 +104,8 @@ class TaskRegistry:
 
     `assigned` is the present assignment, task to member. `taken_since` says when an assignment first took a
     task from an owner that still holds it. `offered` is what the leader was told last, `left_out` why it
-    gave which tasks to nobody, as far as it has said so, `is_short_of_room` whether there are any such tasks.
+    gave which tasks to nobody, as far as it has said so, `is_short_of_room` whether there are any such tasks,
+    None before anybody has asked.
     `to_come` is how many more are to move to which members. `probation` are the tasks that have yet to show
     that they do their worker no harm, and when they were granted. `in_doubt` are those taken from members
     before they had, and from whom. `heap` knows with which of them heaps grow; it is kept in memory only.
@@ -121,7 +122,7 @@ class TaskRegistry:
     taken_since: dict[str, int] = field(default_factory=dict)
     offered: set[str] = field(default_factory=set)
     left_out: dict[str, str] = field(default_factory=dict)
-    is_short_of_room: bool = False
+    is_short_of_room: bool | None = None
     to_come: dict[str, int] = field(default_factory=dict)
     probation: dict[str, int] = field(default_factory=dict)
     in_doubt: dict[str, dict[str, LostOnProbation]] = field(default_factory=dict)
@@ -173,6 +174,12 @@ class TaskRegistry:
     def state_at_rest(self, task: str) -> TaskState:
         """The state of `task` while nobody runs it, unless a query has come to its end."""
         return TaskState.STOPPED if self.is_to_stop(task) else TaskState.UNASSIGNED
+
+    def has_waiting(self) -> bool:
+        """Whether the present assignment has left out any task that could run; found out once for each."""
+        if self.is_short_of_room is None:
+            self.is_short_of_room = any(row.task not in self.assigned for row in self.runnable())
+        return self.is_short_of_room
 
     def runnable(self) -> Iterable[TaskRow]:
         """The tasks to be placed, in the order of their names."""

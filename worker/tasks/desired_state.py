@@ -82,6 +82,10 @@ class DesiredState:
         """Whether something else is wanted than what is acted on."""
         return self.is_leaving or (self._acted_on is not None and is_outdated(self._acted_on, self.grant))
 
+    def is_moving(self) -> bool:
+        """Whether the end is to come because the task moves away."""
+        return self.ending is Outcome.LEFT
+
     def is_cut(self) -> bool:
         """Whether the end is to come at once."""
         return self.ending is Outcome.CUT

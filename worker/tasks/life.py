@@ -47,6 +47,7 @@ class LifeContext:
     fenced: Callable[[], None]
     watching: Callable[[Work], AbstractContextManager[None]]
     is_fresh: Callable[[float], bool]
+    left_running: Callable[[TaskLife], None]
 
     @property
     def settle_timeout_s(self) -> float:
@@ -179,6 +180,7 @@ class TaskLife:
             desired=self.desired,
             status=self.status,
             stop_timeout_s=self._context.stop_timeout_s,
+            left=lambda: self._context.left_running(self),
         )
         prepared, self._prepared = self._prepared, None
         query = await run.start(prepared)

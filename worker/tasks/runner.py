@@ -90,6 +90,7 @@ class TaskRunner:
         self.holdings = Holdings(self._ownership)
         self._starts = FirstStarts(self._is_started, clock.now)
         self._running: dict[str, asyncio.Task[Outcome]] = {}
+        self._left_running: set[TaskLife] = set()
         self._changed = self._ownership.changed
         link = ManagerLink(
             manager, clock, chance, settings.instance_id, lambda: self._identity, self._on_refused
@@ -123,6 +124,7 @@ class TaskRunner:
             fenced=fenced,
             watching=watching,
             is_fresh=self._token_leases.is_fresh,
+            left_running=self._leave_running,
         )
         self._sweep = OrphanSweep(link, engine, settings.group, settings.rebalance_timeout_ms / 1000)
         self._lag = LagReports(
@@ -215,7 +217,8 @@ class TaskRunner:
         self._preparations.keep(frozenset())
 
         def is_done() -> bool:
-            return self._owns_nothing() or (for_good and not self._running and self._is_alone())
+            is_free = self._owns_nothing() and not self._left_running
+            return is_free or (for_good and not self._running and self._is_alone())
 
         if not await first(self._changed.until(is_done), self._clock.sleep(within_s)):
             self.lose("stopping in order took too long")
@@ -332,7 +335,13 @@ class TaskRunner:
         self._ownership.begun(life)
         return life
 
+    def _leave_running(self, life: TaskLife) -> None:
+        """Its task is the next owner's from now on, who takes its query over; see `QueryRun`."""
+        self._left_running.add(life)
+        self._releases.add(life.task, life.token, is_running=True)
+
     def _on_done(self, life: TaskLife, done: asyncio.Task[Outcome]) -> None:
+        self._left_running.discard(life)
         if self._running.get(life.task) is done:
             del self._running[life.task]
         self._changed.notify()

@@ -68,7 +68,7 @@ def follow(group: Group, placement: Placement) -> None:
     """Make `placement` the present one; whatever has changed of a task concerns its member from now on."""
     group.tasks.assigned = placement.assigned
     group.tasks.left_out = placement.left_out
-    group.tasks.is_short_of_room = any(row.task not in placement.assigned for row in group.tasks.runnable())
+    group.tasks.is_short_of_room = None
     group.tasks.to_come = placement.to_come
     for member_id, revision in placement.revisions.items():
         member = group.members[member_id]

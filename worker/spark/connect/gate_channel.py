@@ -97,7 +97,7 @@ class GateChannel:
 
     def status(self) -> BatchStatus:
         """For the worker."""
-        told = bytes.fromhex(self._session.conf.get(PREFIX + _BATCH) or "")
+        told = bytes.fromhex(self._session.conf.get(PREFIX + _BATCH, "") or "")
         return msgspec.json.decode(told, type=BatchStatus) if told else BatchStatus()
 
     def describe(self, made_of: str) -> None:
