@@ -189,6 +189,8 @@ class TaskRunner:
         self._claims.abandon()
         self._releases.forget()
         self._preparations.keep(frozenset())
+        for life in self._left_running:
+            life.desired.cut()
         self._ownership.lose()
         self._starts.assign(frozenset())
 

@@ -92,6 +92,16 @@ async def test_one_that_is_cut_is_stopped_at_once(bench: Bench) -> None:
     assert query.stops == [0.0]
 
 
+async def test_a_worker_that_must_end_waits_for_no_heir(bench: Bench) -> None:
+    """Its time is up: what was left running, and is nobody's yet, is stopped at once."""
+    query = await running(bench)
+    letting_go = bench.spawn(bench.runner.let_go(5, for_good=True))
+    await bench.settle()
+    await bench.clock.advance(5)
+    assert query.stops == [0.0]
+    assert await letting_go is not None
+
+
 async def test_one_that_comes_back_at_once_waits_for_itself(bench: Bench) -> None:
     """The task is given to the same worker again: its next life begins when the one before is over."""
     query = await running(bench)
