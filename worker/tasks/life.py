@@ -64,7 +64,8 @@ class TaskLife:
     """Runs what is `desired` of the task, and keeps its `status`; `run` is its whole life.
 
     `confirmed_at` is when the last request was sent, by the worker's clock, whose answer says that its token
-    is good: the one that has granted it, at first. `prepared` is for its first query.
+    is good: the one that has granted it, at first. `prepared` is for its first query. It `is_left` once its
+    token is being given back while its query runs on for the next owner.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class TaskLife:
         self.token = grant.token
         self.confirmed_at = confirmed_at
         self.acknowledged: TaskReport | None = None
-        self.is_over = False
+        self.is_over = self.is_left = False
         self._context = context
         self.desired = DesiredState(grant, context.clock.now)
         self.status = TaskStatus(
