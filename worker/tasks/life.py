@@ -10,7 +10,7 @@ from definition.left_out import Reasons, reasons_of
 from protocol.states import Target, TaskState
 from worker.query_engine import QueryError, QuerySpec
 from worker.tasks.desired_state import DesiredState, Outcome
-from worker.tasks.query_run import QueryRun
+from worker.tasks.query_run import HEIR_S, QueryRun
 from worker.tasks.restarts import Failures
 from worker.tasks.settling import AGAIN, UNWANTED, Settling
 from worker.tasks.task_status import TaskStatus
@@ -58,6 +58,11 @@ class LifeContext:
     def stop_timeout_s(self) -> float:
         """Seconds that the batch in flight may take when a query is stopped in order."""
         return min(self.settings.stop_timeout_ms / 1000, self.settle_timeout_s)
+
+    @property
+    def heir_timeout_s(self) -> float:
+        """Seconds that a query which is left running waits for its next owner."""
+        return HEIR_S
 
 
 class TaskLife:

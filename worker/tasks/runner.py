@@ -206,6 +206,8 @@ class TaskRunner:
     async def let_go(self, within_s: float, *, for_good: bool = False) -> bool:
         """Stop everything in order and release it; what takes longer than `within_s` seconds is cut.
 
+        What was left running before has the wait for its next owner besides.
+
         Before the worker ends, `for_good`, that is enough when every query has stopped and all managers are
         gone: whichever comes back finds out by the session.
 
@@ -222,7 +224,8 @@ class TaskRunner:
             is_free = self._owns_nothing() and not self._left_running
             return is_free or (for_good and not self._running and self._is_alone())
 
-        if not await first(self._changed.until(is_done), self._clock.sleep(within_s)):
+        limit_s = within_s + (self._context.heir_timeout_s if self._left_running else 0.0)
+        if not await first(self._changed.until(is_done), self._clock.sleep(limit_s)):
             self.lose("stopping in order took too long")
         return not self._running
 

@@ -108,9 +108,22 @@ async def test_a_worker_that_must_end_waits_for_no_heir(bench: Bench) -> None:
     await bench.settle()
     letting_go = bench.spawn(bench.runner.let_go(5, for_good=True))
     await bench.settle()
-    await bench.clock.advance(5)
+    await bench.clock.advance(HEIR_S + 5)
     assert query.stops == [0.0]
     assert await letting_go is not None
+
+
+async def test_the_wait_for_an_heir_takes_nothing_from_the_time_of_a_batch(bench: Bench) -> None:
+    """A worker that ends waits for its heirs first, and has all of its time for a stop in order then."""
+    query = await running(bench)
+    bench.assign(generation=2)
+    await bench.settle()
+    letting_go = bench.spawn(bench.runner.let_go(5, for_good=True))
+    await bench.clock.advance(HEIR_S)
+    assert query.stops == []
+    query.heir.set_result(False)
+    assert await letting_go
+    assert query.stops[0] > 0
 
 
 async def test_what_is_stopped_or_changed_is_stopped_in_order(bench: Bench) -> None:
