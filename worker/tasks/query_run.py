@@ -132,15 +132,21 @@ class QueryRun:
                         return effect
 
     async def _is_taken_over(self, query: Query) -> bool:
-        """Where the task moves away, and its query need not be stopped for that; a cut ends the wait."""
+        """Where the task moves away, and its query need not be stopped for that.
+
+        A cut ends the wait, and so does the news that there is no next owner to wait for.
+        """
         if not (self._desired.is_moving() and query.can_be_left):
             return False
         self._left()
         leaving = asyncio.ensure_future(query.leave(HEIR_S))
-        await first(asyncio.wait({leaving}), self._desired.changed.until(self._desired.is_cut))
+        await first(asyncio.wait({leaving}), self._desired.changed.until(self._is_not_moving))
         leaving.cancel()
         await asyncio.wait({leaving})
         return not leaving.cancelled() and leaving.exception() is None and leaving.result()
+
+    def _is_not_moving(self) -> bool:
+        return not self._desired.is_moving()
 
     async def _give_up(self, starting: asyncio.Future[Query]) -> None:
         """A start that nobody wants any more: cut or not, its query may begin until it is called back."""

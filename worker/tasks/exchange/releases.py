@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from protocol.errors import Failure
+from protocol.errors import ErrorCode, Failure
 from protocol.messages.ownership import ReleaseRequest
 from worker.membership.reactions import RequestKind
 from worker.tasks.exchange.manager_link import is_loss, is_passing
@@ -32,12 +32,12 @@ class Releases:
 
     Args:
         link: to the manager.
-        released: is told each task and token once the manager has heard of it, whatever it says.
+        released: is told each task, its token and what the manager says to that, once it has heard of it.
         failed: is called each time it has not.
     """
 
     def __init__(
-        self, link: ManagerLink, *, released: Callable[[str, int], None], failed: Callable[[], None]
+        self, link: ManagerLink, *, released: Callable[[str, int, str], None], failed: Callable[[], None]
     ) -> None:
         self._link = link
         self._released = released
@@ -82,7 +82,7 @@ class Releases:
         answer = await link.manager.release(request)
         if not isinstance(answer, Failure):
             for task, each in batch.items():
-                self._released(task, each.token)
+                self._released(task, each.token, answer.tasks.get(task, ErrorCode.NONE))
             return True
         if not is_passing(answer, RequestKind.RELEASE):
             link.refused(RequestKind.RELEASE, identity, answer)

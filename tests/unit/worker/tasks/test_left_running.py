@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from protocol.errors import ErrorCode
-from protocol.messages.ownership import ReleaseRequest
-from tests.fakes.manager import failure
+from protocol.messages.ownership import ReleaseRequest, ReportRequest, TaskErrorsResponse
+from tests.fakes.manager import accept_all, failure
 from tests.unit.worker.tasks.bench import change, grant
 from worker.tasks.query_run import HEIR_S
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.fakes.query_engine import FakeQuery
     from tests.unit.worker.tasks.bench import Bench
 
@@ -22,6 +24,11 @@ async def running(bench: Bench) -> FakeQuery:
     (query,) = await bench.run("t1")
     query.can_be_left = True
     return query
+
+
+def refuse_all(code: ErrorCode) -> Callable[[Any], TaskErrorsResponse]:
+    """Answers a report or a release with `code` for each of its tasks."""
+    return lambda request: TaskErrorsResponse(tasks=dict.fromkeys(accept_all(request).tasks, code.value))
 
 
 def told_running(bench: Bench) -> list[tuple[str, ...]]:
@@ -73,6 +80,8 @@ async def test_a_release_that_fails_until_the_query_is_over_says_so(bench: Bench
 async def test_a_worker_waits_for_its_heirs_before_it_ends(bench: Bench, *, is_taken: bool) -> None:
     """It owns nothing any more, and leaves when its queries are others', or are over."""
     query = await running(bench)
+    bench.assign(generation=2)
+    await bench.settle()
     letting_go = bench.spawn(bench.runner.let_go(60, for_good=True))
     await bench.settle()
     assert (bench.runner.owned(), letting_go.done()) == ({}, False)
@@ -95,25 +104,26 @@ async def test_one_that_is_cut_is_stopped_at_once(bench: Bench) -> None:
 async def test_a_worker_that_must_end_waits_for_no_heir(bench: Bench) -> None:
     """Its time is up: what was left running, and is nobody's yet, is stopped at once."""
     query = await running(bench)
+    bench.assign(generation=2)
+    await bench.settle()
     letting_go = bench.spawn(bench.runner.let_go(5, for_good=True))
     await bench.settle()
-    await bench.clock.advance(5)
+    await bench.clock.advance(HEIR_S + 5)
     assert query.stops == [0.0]
     assert await letting_go is not None
 
 
-async def test_one_that_comes_back_at_once_waits_for_itself(bench: Bench) -> None:
-    """The task is given to the same worker again: its next life begins when the one before is over."""
+async def test_the_wait_for_an_heir_takes_nothing_from_the_time_of_a_batch(bench: Bench) -> None:
+    """A worker that ends waits for its heirs first, and has all of its time for a stop in order then."""
     query = await running(bench)
     bench.assign(generation=2)
     await bench.settle()
-    grant(bench, token=2)
-    bench.assign("t1", generation=3)
-    await bench.settle()
-    assert (bench.runner.owned(), len(bench.engine.attempts)) == ({"t1": 2}, 1)
+    letting_go = bench.spawn(bench.runner.let_go(5, for_good=True))
+    await bench.clock.advance(HEIR_S)
+    assert query.stops == []
     query.heir.set_result(False)
-    await bench.settle()
-    assert (len(query.stops), len(bench.engine.attempts)) == (1, 2)
+    assert await letting_go
+    assert query.stops[0] > 0
 
 
 async def test_what_is_stopped_or_changed_is_stopped_in_order(bench: Bench) -> None:
@@ -121,3 +131,47 @@ async def test_what_is_stopped_or_changed_is_stopped_in_order(bench: Bench) -> N
     query = await running(bench)
     await change(bench, target="STOPPED")
     assert (len(query.stops), query.left_for) == (1, [])
+
+
+async def test_a_report_that_is_refused_before_the_release_is_answered_cuts_nothing(bench: Bench) -> None:
+    """The manager has taken the release in, and says so of a report first: that was asked for."""
+    query = await running(bench)
+    bench.manager.rule(ReleaseRequest, lambda _: None)
+    bench.manager.rule(ReportRequest, refuse_all(ErrorCode.STALE_TOKEN))
+    bench.assign(generation=2)
+    await bench.settle()
+    bench.refresh()
+    await bench.clock.advance(4)
+    assert (query.stops, query.is_running, bench.runner.owned()) == ([], True, {})
+    query.heir.set_result(False)
+    await bench.settle()
+    assert query.stops[0] > 0
+
+
+async def test_one_that_comes_back_is_stopped_in_order_without_a_wait(bench: Bench) -> None:
+    """The task is given to the same worker again: nobody else follows, so its query is stopped."""
+    query = await running(bench)
+    bench.assign(generation=2)
+    await bench.settle()
+    grant(bench, token=2)
+    bench.assign("t1", generation=3)
+    await bench.settle()
+    assert (bench.runner.owned(), len(bench.engine.attempts)) == ({"t1": 2}, 2)
+    assert (len(query.stops), query.stops[0] > 0) == (1, True)
+
+
+async def test_a_task_that_is_gone_leaves_nothing_running(bench: Bench) -> None:
+    """It was deleted: no owner will follow, so its query is stopped in order, and at once."""
+    query = await running(bench)
+    bench.manager.rule(ReleaseRequest, refuse_all(ErrorCode.UNKNOWN_TASK))
+    bench.assign(generation=2)
+    await bench.settle()
+    assert (len(query.stops), query.is_running) == (1, False)
+    assert query.stops[0] > 0
+
+
+async def test_a_worker_that_lets_go_by_itself_leaves_nothing_running(bench: Bench) -> None:
+    """Before an eager join, alone, or where it could not be drained: nobody is given its tasks until then."""
+    query = await running(bench)
+    assert await bench.runner.let_go(4)
+    assert (query.left_for, len(query.stops)) == ([], 1)
