@@ -43,8 +43,9 @@ KILL, FREEZE, ROLLING = "a worker is killed", "a worker is frozen", "all workers
 GOALS = {COLD: 1.3, DRAIN: 1.0, WARM: 1.0}
 _PARTS = (
     "by the workers' logs a quarter of it passes until the former owner's batch is done, its query is stopped"
-    " and the token given back (1.1 s), a third in the start (1.3 s), the rest in the first batch (1 s without"
-    " a state, 2.1 s with one), four at a time on two cores that three JVMs share, each with four tasks"
+    " and the token given back (1.1 s), a third in the start (1.3 s), the rest in the first batch (1 s"
+    " without a state, 2.1 s with one), four at a time on two cores that three JVMs share, of which each has"
+    " four tasks"
 )
 REASONS = {
     DRAIN: _PARTS,
