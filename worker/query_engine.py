@@ -247,6 +247,23 @@ class Query(Protocol):
         """
         ...
 
+    @property
+    def can_be_left(self) -> bool:
+        """Whether it goes on without its worker, and its next owner may take it over as it runs.
+
+        Its sink refuses its token as soon as it has another owner, whether that one takes it over or not.
+        """
+        ...
+
+    async def leave(self, within_s: float) -> bool:
+        """Wait until its next owner has taken it over; for one that can be left.
+
+        Returns:
+            Whether that was within `within_s` seconds; the query has ended then, as far as this worker goes.
+            Else it runs on.
+        """
+        ...
+
     async def stop(self, timeout_s: float) -> None:
         """End the query in order: the batch in flight may finish within `timeout_s` seconds, then it is cut.
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class IdleQuery(Query):
     """Runs until it is stopped, and does nothing."""
 
-    has_work = is_at_work = False
+    has_work = is_at_work = can_be_left = False
     checkpoint = None
     committed = None
     trouble = stall = heap_bytes = None
@@ -41,6 +41,10 @@ class IdleQuery(Query):
     async def ended(self) -> QueryError | None:
         """When it was stopped."""
         return await asyncio.shield(self._ended)
+
+    async def leave(self, within_s: float) -> bool:
+        """Nobody asks for it."""
+        raise NotImplementedError
 
     async def stop(self, timeout_s: float) -> None:  # noqa: ARG002 - the interface's
         """At once."""

@@ -23,6 +23,8 @@ from protocol.messages.membership import (
     LeaveRequest,
     LeaveResponse,
     MemberAssignment,
+    OfferRequest,
+    OfferResponse,
     Protocol,
     SyncRequest,
     SyncResponse,
@@ -40,7 +42,7 @@ from protocol.states import TaskState
 from protocol.worker_metadata import PROTOCOL_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable, Iterator, Mapping
+    from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 
 GROUP = "large"
 SESSION_MS = 1_800_000
@@ -138,11 +140,12 @@ class LargeGroup:
         while (await self.get("", _State)).state != "PreparingRebalance":  # noqa: ASYNC110 - another process
             await asyncio.sleep(LOOK_S)
 
-    async def _share(self, answers: Iterable[JoinResponse]) -> None:
+    async def _share(self, answers: Sequence[JoinResponse]) -> None:
         """From the joins to the last report."""
         told = next(iter(answers))
         self._generation = told.generation_id
         shares = shared_out(self._tasks, self.held)
+        await self._hear_all(next(each for each in answers if each.member_id == told.leader_id))
         await asyncio.gather(*(self._sync(member, told, shares) for member in self.held))
         wanted = {member: frozenset(tasks) for member, tasks in shares.items()}
         await self._each(self._release(member, wanted[member]) for member in self.held)
@@ -150,7 +153,7 @@ class LargeGroup:
 
     async def _join(self, member: str, session: aiohttp.ClientSession) -> JoinResponse:
         self._names += not member
-        metadata = encode_opaque({"settles": True, "owned": self.held.get(member, {})})
+        metadata = encode_opaque({"settles": True, "offer_pages": True, "owned": self.held.get(member, {})})
         request = JoinRequest(
             member_id=member,
             client_id=f"worker-{self._names:04}",
@@ -161,6 +164,15 @@ class LargeGroup:
             require_member_id=False,
         )
         return await self._say("join", request, JoinResponse, session)
+
+    async def _hear_all(self, joined: JoinResponse) -> None:
+        """The leader asks for what it has not been told of yet, a page at a time, as a worker does."""
+        more = joined.more
+        while more is not msgspec.UNSET:
+            request = OfferRequest(
+                member_id=joined.member_id, generation_id=joined.generation_id, after=str(more)
+            )
+            more = (await self._say("offer", request, OfferResponse, self._of(joined.member_id))).more
 
     async def _sync(self, member: str, told: JoinResponse, shares: Mapping[str, list[str]]) -> None:
         given = shares.items() if member == told.leader_id else ()

@@ -88,11 +88,15 @@ class ClaimResponse(Response, frozen=True, kw_only=True):
 
 
 class ReleaseRequest(Request, frozen=True, kw_only=True):
-    """Let go of tasks; each with the token it was owned under."""
+    """Let go of tasks; each with the token it was owned under.
+
+    The queries of those that are `running` go on until their next owner takes them over, or for a while.
+    """
 
     member_id: str
     tasks: dict[str, Token]
     instance_id: Name | None = None
+    running: tuple[str, ...] = ()
 
 
 class TaskReport(msgspec.Struct, frozen=True, kw_only=True, gc=False):

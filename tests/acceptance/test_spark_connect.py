@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cli.client.admin_client import path_of
 from protocol.errors import RefusedError
+from protocol.messages.base import Response
 from tests import connect_server
-from tests.acceptance.group_view import GroupView, ticking
+from tests.acceptance.group_view import GROUP, GroupView, ticking
 from tests.acceptance.processes import Manager
 from tests.acceptance.waiting import eventually
 from worker.spark.connect.sessions import SessionClosedError, asking, end_session, open_session
@@ -188,6 +190,65 @@ def _run(herd: Herd, server: ConnectServer) -> str:
         return str(query.runId)
     finally:
         end_session(session, release=False)
+
+
+def test_a_worker_whose_task_moves_away_costs_its_query_nothing(
+    herd: Herd, servers: list[ConnectServer]
+) -> None:
+    """Drained or ended: the same run goes on under the next worker on the server, and the first one is free.
+
+    A worker on another server starts a query of its own. One that ends and has nobody to follow it stops its
+    query.
+    """
+    flow, group = Flow(herd), GroupView(herd)
+    anna = herd.start_worker("anna", remote=servers[0].url)
+    eventually(lambda: _present(group, 1), "anna is a member", alive=herd.daemons)
+    group.create("plain", flow.plain())
+    eventually(lambda: len(flow.ids("plain")) >= ROWS, "batches are done", alive=herd.daemons)
+    run = _run(herd, servers[0])
+    berta = herd.start_worker("berta", remote=servers[0].url)
+    eventually(lambda: _present(group, 2), "berta is a member", alive=herd.daemons)
+    _drain(herd, group, "anna")
+    eventually(lambda: TAKEN in berta.log(), "berta has it", alive=herd.daemons)
+    assert _goes_on(herd, flow)
+    assert _run(herd, servers[0]) == run
+    _drain(herd, group, "anna", undo=True)
+    herd.workers.pop("berta")
+    assert berta.terminate() == 0
+    eventually(lambda: TAKEN in anna.log(), "anna has it again", alive=herd.daemons)
+    assert _goes_on(herd, flow)
+    assert _run(herd, servers[0]) == run
+    left = _session(herd, "plain", servers[0])
+    herd.start_worker("carla", remote=servers[1].url)
+    eventually(lambda: _present(group, 2), "carla is a member", alive=herd.daemons)
+    _drain(herd, group, "anna")
+    eventually(lambda: _is_on(herd, servers[1]), "carla has one of its own", alive=herd.daemons)
+    assert _goes_on(herd, flow)
+    eventually(lambda: not _is_running(left), "the first one is over", alive=herd.daemons)
+    end_session(left, release=False)
+    assert herd.workers.pop("anna").terminate() == 0
+    assert herd.workers.pop("carla").terminate() == 0
+    assert not _is_on(herd, servers[1])
+    assert flow.ids("plain") == flow.everything
+
+
+def _drain(herd: Herd, group: GroupView, worker: str, *, undo: bool = False) -> None:
+    path = path_of("groups", GROUP, "members", group.workers()[worker], "drain")
+    herd.manager.client().call("DELETE" if undo else "POST", path, into=Response)
+
+
+def _goes_on(herd: Herd, flow: Flow) -> bool:
+    """All rows are there, once, with some that have just come."""
+    flow.add()
+    eventually(lambda: set(flow.ids("plain")) == set(flow.everything), "it goes on", alive=herd.daemons)
+    return flow.ids("plain") == flow.everything
+
+
+def _is_on(herd: Herd, server: ConnectServer) -> bool:
+    """Whether the query of the task runs at a server, by the session that is noted down."""
+    with suppress(SessionClosedError, ValueError, OSError), asking():
+        return bool(_run(herd, server))
+    return False
 
 
 def test_the_query_of_a_deleted_task_is_ended(herd: Herd, servers: list[ConnectServer]) -> None:

@@ -43,6 +43,9 @@ class FakeQuery:
         self.trouble: str | None = None
         self.stall: Stall | None = None
         self.heap_bytes: int | None = None
+        self.can_be_left = False
+        self.left_for: list[float] = []
+        self.heir: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._batch_done = asyncio.Event()
         self._ended: asyncio.Future[QueryError | None] = asyncio.get_running_loop().create_future()
 
@@ -58,6 +61,14 @@ class FakeQuery:
     async def ended(self) -> QueryError | None:
         """How it came to its end."""
         return await asyncio.shield(self._ended)
+
+    async def leave(self, within_s: float) -> bool:
+        """Until the test says whether somebody has taken it over."""
+        self.left_for.append(within_s)
+        is_taken = await asyncio.shield(self.heir)
+        if is_taken:
+            self._end(None)
+        return is_taken
 
     async def stop(self, timeout_s: float) -> None:
         """End it; a slow one waits for its batch unless there is no time for that."""

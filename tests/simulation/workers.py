@@ -76,6 +76,11 @@ STUCK = 0.05
 """How often a query does not stop when it is told to, and nobody is told that it did not."""
 
 
+LEFT = 0.1
+"""How often a query with a fence is left running for its next owner, at a server that outlives workers."""
+LEFT_MS = (100, 6000)
+"""For how long, if none takes it over."""
+
 HANGS = 0.1
 """How often a sink does not answer whoever settles a task."""
 HANGS_MS = (200, 6000)
@@ -86,6 +91,7 @@ class SimWorker(Participant):
     """A worker; `owned` is what it runs, each task under its token, and `stops` counts ended queries.
 
     `hanging` is what it is about to settle, `resting` what it is done with; `faults` says of what it is not.
+    `left` are queries that it has left running for their next owners, under tokens that it has given back.
     `unfenced` has those of its tasks whose sink has no fence, and until when their tokens may be believed in.
     `begun` are those of its tasks that have written a batch, under which token. `told` is what it says of
     itself, `at_once` how many running tasks it has move to a member at the same time when it leads. One that
@@ -108,6 +114,7 @@ class SimWorker(Participant):
         self.told = told
         self.owned: dict[str, int] = {}
         self.stuck: dict[str, int] = {}
+        self.left: dict[str, int] = {}
         self.unfenced: dict[str, int] = {}
         self.begun: dict[str, int] = {}
         self.starts = FirstStarts(self._has_begun, lambda: world.now / 1000, PATIENCE_MS / 1000)
@@ -261,7 +268,7 @@ class SimWorker(Participant):
             self.unfenced[task] = max(self.unfenced[task], sent + self.over_ms)
 
     def _write(self) -> None:
-        for running in (self.owned, self.stuck):
+        for running in (self.owned, self.stuck, self.left):
             for task, token in tuple(running.items()):
                 self.begun[task] = token
                 if task in self.unfenced:
@@ -287,6 +294,8 @@ class SimWorker(Participant):
             self.stops += 1
         elif self.stuck.get(task) == token:
             del self.stuck[task]
+        elif self.left.get(task) == token:
+            del self.left[task]
         elif self.hanging.get(task) == token:
             del self.hanging[task]
         elif self.resting.get(task) == token:
@@ -436,19 +445,34 @@ class SimWorker(Participant):
         for task in tuple(released):
             if self.world.happens(STUCK):
                 self.stuck[task] = released.pop(task)
+        running = tuple(filter(self._is_left, released.items()))
         if released := released | hanging | over:
-            self.later(self.world.some(0, 100), lambda: self._release(self.identity, released))
+            left = tuple(task for task, _ in running)
+            self.later(self.world.some(0, 100), lambda: self._release(self.identity, released, left))
 
-    def _release(self, identity: Identity, tasks: dict[str, int]) -> None:
+    def _is_left(self, owned: tuple[str, int]) -> bool:
+        """Whether its query runs on, until somebody takes it over or it was waited for long enough."""
+        task, token = owned
+        if task in self.unfenced or not self.world.happens(LEFT):
+            return False
+        self.left[task] = token
+        self.later(self.world.some(*LEFT_MS), partial(self._drop, task, token))
+        return True
+
+    def _release(self, identity: Identity, tasks: dict[str, int], running: tuple[str, ...] = ()) -> None:
         if identity.member_id == self.identity.member_id:
-            request = ReleaseRequest(member_id=identity.member_id, instance_id=self.instance_id, tasks=tasks)
-            self.ask(request, partial(self._released, identity, tasks))
+            request = ReleaseRequest(
+                member_id=identity.member_id, instance_id=self.instance_id, tasks=tasks, running=running
+            )
+            self.ask(request, partial(self._released, identity, tasks, running))
 
-    def _released(self, identity: Identity, tasks: dict[str, int], answer: Any) -> None:
+    def _released(
+        self, identity: Identity, tasks: dict[str, int], running: tuple[str, ...], answer: Any
+    ) -> None:
         if not isinstance(answer, Failure):
             return
         if answer.code in {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}:
-            self.later(100, lambda: self._release(identity, tasks))
+            self.later(100, lambda: self._release(identity, tasks, running))
         else:
             self.post(Refused(RequestKind.RELEASE, identity, answer))
 

@@ -44,9 +44,14 @@ def test_this_process_has_memory_threads_and_files() -> None:
 
 def test_what_a_process_has_started_is_found_by_name() -> None:
     """As long as it runs."""
-    with subprocess.Popen(["sleep", "60"]) as child:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        assert child.stdout.readline() == b"\n", "it has its name by now"
         assert child.pid in descendants(os.getpid())
-        assert named([child.pid, os.getpid()], "sleep") == [child.pid]
+        assert named([child.pid, os.getpid()], "cat") == [child.pid]
         child.kill()
     assert child.pid not in descendants(os.getpid())
 

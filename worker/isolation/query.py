@@ -138,6 +138,15 @@ class IsolatedQuery:
         """Wait for the end."""
         return await asyncio.shield(self._ended)
 
+    @property
+    def can_be_left(self) -> bool:
+        """Never: it ends with its process."""
+        return False
+
+    async def leave(self, within_s: float) -> bool:
+        """Nobody asks for it."""
+        raise NotImplementedError
+
     async def stop(self, timeout_s: float) -> None:
         """Let the batch in flight finish within `timeout_s` seconds, then cut it, then kill the process."""
         await self._bring_to_end(None, timeout_s)

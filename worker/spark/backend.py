@@ -63,6 +63,8 @@ class Handle(ABC):
     """Whether Spark reports batches before its checkpoint knows of them (`asyncProgressTrackingEnabled`)."""
     interval_ms: int | None = None
     """Of its trigger, in milliseconds; None if a batch begins as soon as the one before is done."""
+    outlives: ClassVar[bool] = False
+    """Whether it goes on without its worker, and its next owner may take it over as it runs."""
     stopped: ClassVar[str] = "the query ended by itself, which nobody had asked for"
     """What is said where it is over, nothing was wrong, and its worker has not asked for it."""
 
@@ -97,6 +99,10 @@ class Handle(ABC):
     @abstractmethod
     def failure(self) -> QueryError | None:
         """Why it failed; None if nothing was wrong."""
+
+    def has_passed_on(self) -> bool:
+        """Whether a newer owner has taken it over or ended it; for this worker it is over then."""
+        return False
 
     @abstractmethod
     def halt(self) -> None:

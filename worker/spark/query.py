@@ -33,6 +33,7 @@ log = structlog.get_logger(__name__)
 _T = TypeVar("_T")
 
 _SETTLE_POLL_S = 0.02
+_HEIR_POLL_S = 0.2
 _STATUS_EVERY = 10
 """Looks at a query to one at its status, which costs as much as all the others do."""
 
@@ -108,6 +109,27 @@ class SparkQuery:
     async def ended(self) -> QueryError | None:
         """Wait for the end."""
         return await asyncio.shield(self._ended)
+
+    @property
+    def can_be_left(self) -> bool:
+        """Where it runs at a server, and writes to a sink with a fence as its definition says."""
+        definition = self.spec.definition
+        return self._handle.outlives and definition.entrypoint is None and definition.is_fenced
+
+    async def leave(self, within_s: float) -> bool:
+        """Ask the server who has it, again and again; its end is one that was asked for from now on."""
+        self._ask_for(None)
+        try:
+            async with asyncio.timeout(within_s):
+                await self._until_passed_on()
+        except TimeoutError:
+            return False
+        self.finish(None)
+        return True
+
+    async def _until_passed_on(self) -> None:
+        while not self._ended.done() and not await self._in_thread(self._handle.has_passed_on):
+            await asyncio.wait({self._ended}, timeout=_HEIR_POLL_S)
 
     async def stop(self, timeout_s: float) -> None:
         """Let the batch in flight finish within `timeout_s` seconds, then end the query."""

@@ -41,6 +41,7 @@ class DesiredState:
         self.changed = ChangeSignal()
         self._now = now
         self._acted_on: Grant | None = None
+        self._has_next_owner = True
 
     @property
     def is_leaving(self) -> bool:
@@ -63,9 +64,14 @@ class DesiredState:
             self.grant = grant
             self.changed.notify()
 
-    def leave(self) -> None:
-        """Want an end in order: the batch in flight may finish."""
+    def leave(self, *, for_next_owner: bool = True) -> None:
+        """Want an end in order: the batch in flight may finish. Said again, it may take the next owner away.
+
+        Args:
+            for_next_owner: whether somebody else may be given the task before its life here is over.
+        """
         self.ending = self.ending or Outcome.LEFT
+        self._has_next_owner = self._has_next_owner and for_next_owner
         self.changed.notify()
 
     def cut(self) -> None:
@@ -81,6 +87,10 @@ class DesiredState:
     def is_outdated(self) -> bool:
         """Whether something else is wanted than what is acted on."""
         return self.is_leaving or (self._acted_on is not None and is_outdated(self._acted_on, self.grant))
+
+    def is_moving(self) -> bool:
+        """Whether the end is to come because the task moves away, to somebody who may take its query over."""
+        return self.ending is Outcome.LEFT and self._has_next_owner
 
     def is_cut(self) -> bool:
         """Whether the end is to come at once."""

@@ -10,7 +10,7 @@ from definition.left_out import Reasons, reasons_of
 from protocol.states import Target, TaskState
 from worker.query_engine import QueryError, QuerySpec
 from worker.tasks.desired_state import DesiredState, Outcome
-from worker.tasks.query_run import QueryRun
+from worker.tasks.query_run import HEIR_S, QueryRun
 from worker.tasks.restarts import Failures
 from worker.tasks.settling import AGAIN, UNWANTED, Settling
 from worker.tasks.task_status import TaskStatus
@@ -47,6 +47,7 @@ class LifeContext:
     fenced: Callable[[], None]
     watching: Callable[[Work], AbstractContextManager[None]]
     is_fresh: Callable[[float], bool]
+    left_running: Callable[[TaskLife], None]
 
     @property
     def settle_timeout_s(self) -> float:
@@ -58,12 +59,18 @@ class LifeContext:
         """Seconds that the batch in flight may take when a query is stopped in order."""
         return min(self.settings.stop_timeout_ms / 1000, self.settle_timeout_s)
 
+    @property
+    def heir_timeout_s(self) -> float:
+        """Seconds that a query which is left running waits for its next owner."""
+        return HEIR_S
+
 
 class TaskLife:
     """Runs what is `desired` of the task, and keeps its `status`; `run` is its whole life.
 
     `confirmed_at` is when the last request was sent, by the worker's clock, whose answer says that its token
-    is good: the one that has granted it, at first. `prepared` is for its first query.
+    is good: the one that has granted it, at first. `prepared` is for its first query. It `is_left` once its
+    token is being given back while its query runs on for the next owner.
     """
 
     def __init__(
@@ -73,7 +80,7 @@ class TaskLife:
         self.token = grant.token
         self.confirmed_at = confirmed_at
         self.acknowledged: TaskReport | None = None
-        self.is_over = False
+        self.is_over = self.is_left = False
         self._context = context
         self.desired = DesiredState(grant, context.clock.now)
         self.status = TaskStatus(
@@ -179,6 +186,7 @@ class TaskLife:
             desired=self.desired,
             status=self.status,
             stop_timeout_s=self._context.stop_timeout_s,
+            left=lambda: self._context.left_running(self),
         )
         prepared, self._prepared = self._prepared, None
         query = await run.start(prepared)

@@ -68,6 +68,13 @@ class Ownership:
         for task in self._delta().leave:
             self._lives[task].desired.leave()
 
+    def let_go(self) -> None:
+        """Of everything, by this worker's own will: nobody is given it before that is done."""
+        self.assigned = frozenset()
+        for life in self:
+            if not life.is_left:
+                life.desired.leave(for_next_owner=False)
+
     def lose(self) -> None:
         """Nothing is assigned, and every token is lost; the next manager may count its tokens anew."""
         self.assigned = frozenset()
@@ -87,7 +94,7 @@ class Ownership:
         life = self._lives.get(granted.task)
         if life is None or granted.token > life.token:
             if life is not None:
-                self.cut(life)
+                self.overtaken(life)
             return read_grant(granted, revision=revision)
         if granted.token == life.token:
             life.confirm(sent_at)
@@ -104,11 +111,11 @@ class Ownership:
         if (life := self._lives.get(task)) is not None and not life.desired.is_leaving:
             self.cut(life)
 
-    def not_ours(self, task: str) -> None:
+    def not_ours(self, task: str, *, is_gone: bool = False) -> None:
         """The task is gone, or given to somebody else."""
         self.assigned -= {task}
         if (life := self._lives.get(task)) is not None:
-            life.desired.leave()
+            life.desired.leave(for_next_owner=not is_gone)
 
     def ended(self, life: TaskLife, outcome: Outcome) -> bool:
         """Its life is over; whether its token is to be given back. A COMPLETED task has none any more."""
@@ -123,6 +130,13 @@ class Ownership:
         self._given_back[task] = token
         if (life := self._lives.get(task)) is not None and life.token == token:
             self.forget(life)
+
+    def overtaken(self, life: TaskLife) -> None:
+        """Its token is stale: end it at once, unless it was this worker that has given the token back."""
+        if life.is_left:
+            self.released(life.task, life.token)
+        else:
+            self.cut(life)
 
     def cut(self, life: TaskLife) -> None:
         """Its task is owned no longer: end it at once, and have nothing more to do with it."""

@@ -15,6 +15,8 @@ from worker.tasks.settling import UNWANTED, failed
 from worker.waiting import first
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from definition.limits import Limits
     from worker.clock import Clock
     from worker.query_engine import Prepared, Query, QueryEngine, QuerySpec
@@ -25,6 +27,8 @@ log = structlog.get_logger(__name__)
 
 SLOW_START_S: Final = 10.0
 """After so long a start's state says what it is waiting for."""
+HEIR_S: Final = 10.0
+"""How long a query that is left running waits for its next owner, who takes a second or two as a rule."""
 LOOK_S: Final = 1.0
 """From one look at the limits of a query to the next."""
 
@@ -39,6 +43,7 @@ class QueryRun:
         desired: what is wanted of the task meanwhile.
         status: is told how it goes.
         stop_timeout_s: how long the batch in flight may take when the query is stopped in order, in seconds.
+        left: is called when the task moves away and its query runs on, for the next owner to take it over.
     """
 
     def __init__(
@@ -50,6 +55,7 @@ class QueryRun:
         desired: DesiredState,
         status: TaskStatus,
         stop_timeout_s: float,
+        left: Callable[[], None],
     ) -> None:
         self._spec = spec
         self._engine = engine
@@ -57,6 +63,7 @@ class QueryRun:
         self._desired = desired
         self._status = status
         self._stop_timeout_s = stop_timeout_s
+        self._left = left
         self._step = "its turn"
 
     async def start(self, prepared: Prepared | None = None) -> Query | QueryError:
@@ -91,7 +98,8 @@ class QueryRun:
         try:
             over = asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             if not await first(over, self._desired.until_outdated()):
-                await self._stop(query, self._stop_timeout_s)
+                if not await self._is_taken_over(query):
+                    await self._stop(query, self._stop_timeout_s)
                 return UNWANTED
             if ended.done():
                 return ended.result()
@@ -122,6 +130,23 @@ class QueryRun:
                         self._status.tell_beyond(cause)
                     case End():
                         return effect
+
+    async def _is_taken_over(self, query: Query) -> bool:
+        """Where the task moves away, and its query need not be stopped for that.
+
+        A cut ends the wait, and so does the news that there is no next owner to wait for.
+        """
+        if not (self._desired.is_moving() and query.can_be_left):
+            return False
+        self._left()
+        leaving = asyncio.ensure_future(query.leave(HEIR_S))
+        await first(asyncio.wait({leaving}), self._desired.changed.until(self._is_not_moving))
+        leaving.cancel()
+        await asyncio.wait({leaving})
+        return not leaving.cancelled() and leaving.exception() is None and leaving.result()
+
+    def _is_not_moving(self) -> bool:
+        return not self._desired.is_moving()
 
     async def _give_up(self, starting: asyncio.Future[Query]) -> None:
         """A start that nobody wants any more: cut or not, its query may begin until it is called back."""

@@ -90,6 +90,7 @@ class TaskRunner:
         self.holdings = Holdings(self._ownership)
         self._starts = FirstStarts(self._is_started, clock.now)
         self._running: dict[str, asyncio.Task[Outcome]] = {}
+        self._left_running: set[TaskLife] = set()
         self._changed = self._ownership.changed
         link = ManagerLink(
             manager, clock, chance, settings.instance_id, lambda: self._identity, self._on_refused
@@ -123,6 +124,7 @@ class TaskRunner:
             fenced=fenced,
             watching=watching,
             is_fresh=self._token_leases.is_fresh,
+            left_running=self._leave_running,
         )
         self._sweep = OrphanSweep(link, engine, settings.group, settings.rebalance_timeout_ms / 1000)
         self._lag = LagReports(
@@ -187,6 +189,8 @@ class TaskRunner:
         self._claims.abandon()
         self._releases.forget()
         self._preparations.keep(frozenset())
+        for life in self._left_running:
+            life.desired.cut()
         self._ownership.lose()
         self._starts.assign(frozenset())
 
@@ -202,6 +206,8 @@ class TaskRunner:
     async def let_go(self, within_s: float, *, for_good: bool = False) -> bool:
         """Stop everything in order and release it; what takes longer than `within_s` seconds is cut.
 
+        What was left running before has the wait for its next owner besides.
+
         Before the worker ends, `for_good`, that is enough when every query has stopped and all managers are
         gone: whichever comes back finds out by the session.
 
@@ -210,14 +216,16 @@ class TaskRunner:
         """
         self._claims.stop()
         self._reports.everything()
-        self._ownership.assign(frozenset())
+        self._ownership.let_go()
         self._starts.assign(frozenset())
         self._preparations.keep(frozenset())
 
         def is_done() -> bool:
-            return self._owns_nothing() or (for_good and not self._running and self._is_alone())
+            is_free = self._owns_nothing() and not self._left_running
+            return is_free or (for_good and not self._running and self._is_alone())
 
-        if not await first(self._changed.until(is_done), self._clock.sleep(within_s)):
+        limit_s = within_s + (self._context.heir_timeout_s if self._left_running else 0.0)
+        if not await first(self._changed.until(is_done), self._clock.sleep(limit_s)):
             self.lose("stopping in order took too long")
         return not self._running
 
@@ -246,7 +254,7 @@ class TaskRunner:
         for pending in answer.pending:
             self._ownership.pending(pending.task)
         for refused in answer.refused:
-            self._ownership.not_ours(refused.task)
+            self._ownership.not_ours(refused.task, is_gone=refused.error == ErrorCode.UNKNOWN_TASK)
         self._preparations.offered(each for each in answer.pending if each.task in self._ownership.assigned)
         self._catch_up()
 
@@ -297,11 +305,11 @@ class TaskRunner:
                     log.warning("token is stale, the query is stopped", task=life.task, token=life.token)
                 self._lose_one(life)
             case Reaction.LET_GO:
-                self._ownership.not_ours(report.task)
+                self._ownership.not_ours(report.task, is_gone=True)
 
     def _lose_one(self, life: TaskLife) -> None:
         """It belongs to somebody else; should it be ours by right, a claim will tell."""
-        self._ownership.cut(life)
+        self._ownership.overtaken(life)
         self._claim_again(life.task)
 
     def _on_refused(self, asked: RequestKind, identity: Identity, failure: Failure) -> None:
@@ -312,8 +320,10 @@ class TaskRunner:
                 "the manager refused a request", asked=asked.value, code=failure.code, why=failure.message
             )
 
-    def _on_released(self, task: str, token: int) -> None:
+    def _on_released(self, task: str, token: int, code: str) -> None:
         self._ownership.released(task, token)
+        if code == ErrorCode.UNKNOWN_TASK:
+            self._wait_for_no_heir(task)
         self._claim_again(task)
 
     def _claim_again(self, task: str) -> None:
@@ -325,6 +335,7 @@ class TaskRunner:
 
     def _begin(self, grant: Grant, sent_at: float) -> TaskLife:
         """A new life, which waits for the end of the one before it of the same task."""
+        self._wait_for_no_heir(grant.task)
         life = TaskLife(grant, self._context, sent_at, self._preparations.take(grant))
         running = self._spawn(life.run(self._running.get(grant.task)))
         self._running[grant.task] = running
@@ -332,7 +343,20 @@ class TaskRunner:
         self._ownership.begun(life)
         return life
 
+    def _leave_running(self, life: TaskLife) -> None:
+        """Its task is the next owner's from now on, who takes its query over; see `QueryRun`."""
+        life.is_left = True
+        self._left_running.add(life)
+        self._releases.add(life.task, life.token, is_running=True)
+
+    def _wait_for_no_heir(self, task: str) -> None:
+        """The task is gone or has come back here: nobody else takes over what was left running of it."""
+        for life in self._left_running:
+            if life.task == task:
+                life.desired.leave(for_next_owner=False)
+
     def _on_done(self, life: TaskLife, done: asyncio.Task[Outcome]) -> None:
+        self._left_running.discard(life)
         if self._running.get(life.task) is done:
             del self._running[life.task]
         self._changed.notify()

@@ -36,19 +36,25 @@ if TYPE_CHECKING:
 
 
 def release(turn: Turn, request: ReleaseRequest, parked: Parked) -> None:
-    """The caller runs these tasks no more; whoever waits for one gets it at once."""
+    """The caller has these tasks no more; whoever waits for one gets it at once."""
     member = checks.member(turn.group, request.member_id, request.instance_id)
     sessions.request_accepted(turn, member, parked)
-    errors = {task: _release_one(turn, member, task, token) for task, token in request.tasks.items()}
+    running = frozenset(request.running)
+    errors = {
+        task: _release_one(turn, member, task, token, is_running=task in running)
+        for task, token in request.tasks.items()
+    }
     turn.answer(parked, TaskErrorsResponse(tasks=errors))
     claims.serve_waiting(turn)
 
 
-def _release_one(turn: Turn, member: Member, task: str, token: int) -> ErrorCode:
+def _release_one(turn: Turn, member: Member, task: str, token: int, *, is_running: bool) -> ErrorCode:
     error = _check_token(turn, member, task, token)
-    if error is ErrorCode.NONE:
+    if error is ErrorCode.NONE and is_running:
+        ownership.take_away(turn, task, turn.now)
+    elif error is ErrorCode.NONE:
         ownership.free(turn, task)
-    else:
+    elif not is_running:
         former_owners.released(turn, member, task, token)
     return error
 

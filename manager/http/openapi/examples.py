@@ -212,7 +212,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
         "refused": [],
         "tasks_revision": 12,
     },
-    ownership.ReleaseRequest: {**MEMBER, "tasks": {TASK: 7}},
+    ownership.ReleaseRequest: {**MEMBER, "tasks": {TASK: 7}, "running": [TASK]},
     ownership.ReportRequest: {
         **MEMBER,
         "tasks": [

@@ -31,6 +31,7 @@ _INHERITED = "another worker has taken the query over as it runs on the Spark Co
 class RemoteHandle(Handle):
     """Every answer is one call to the server, some ten milliseconds."""
 
+    outlives = True
     stopped = (
         "the query was stopped on the Spark Connect server: another worker has taken the task over, or"
         " somebody has stopped it there"
@@ -125,6 +126,18 @@ class RemoteHandle(Handle):
         except SessionClosedError:
             return QueryError(_TAKEN)
         return None if exception is None else failure_of(exception)
+
+    def has_passed_on(self) -> bool:
+        """By the newest owner that its session knows of; who does not take it over closes the session."""
+        try:
+            with asking():
+                is_inherited = self._has_heir()
+        except SessionClosedError:
+            self._taken = True
+            return True
+        if is_inherited:
+            self._taken = self._is_inherited = True
+        return is_inherited
 
     def halt(self) -> None:
         """Returns when the query is over; the process that did its batches is killed with it.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from protocol.errors import Failure
+from protocol.errors import ErrorCode, Failure
 from protocol.messages.ownership import ReleaseRequest
 from worker.membership.reactions import RequestKind
 from worker.tasks.exchange.manager_link import is_loss, is_passing
@@ -20,29 +20,36 @@ MOST_AT_ONCE: Final = 1000
 """Tasks in one release: with names of full length a quarter of a MiB, far below what a manager takes."""
 
 
+class Released(NamedTuple):
+    """The token of a task, and whether its query runs on."""
+
+    token: int
+    is_running: bool
+
+
 class Releases:
     """Gives tokens back.
 
     Args:
         link: to the manager.
-        released: is told each task and token once the manager has heard of it, whatever it says.
+        released: is told each task, its token and what the manager says to that, once it has heard of it.
         failed: is called each time it has not.
     """
 
     def __init__(
-        self, link: ManagerLink, *, released: Callable[[str, int], None], failed: Callable[[], None]
+        self, link: ManagerLink, *, released: Callable[[str, int, str], None], failed: Callable[[], None]
     ) -> None:
         self._link = link
         self._released = released
         self._failed = failed
-        self._batch: dict[str, int] = {}
+        self._batch: dict[str, Released] = {}
         self._tries = 0
         self._era = object()
         self._changed = ChangeSignal()
 
-    def add(self, task: str, token: int) -> None:
-        """Release `task`; returns at once."""
-        self._batch[task] = token
+    def add(self, task: str, token: int, *, is_running: bool = False) -> None:
+        """Release `task`; returns at once. With `is_running` its query runs on, for its next owner."""
+        self._batch[task] = Released(token, is_running)
         self._changed.notify()
 
     def forget(self) -> None:
@@ -63,14 +70,19 @@ class Releases:
                 await self._link.pause(self._tries)
                 self._tries += 1
 
-    async def _release(self, batch: dict[str, int]) -> bool:
+    async def _release(self, batch: dict[str, Released]) -> bool:
         """Whether that is settled; what the manager could not make sense of is tried again."""
         link, identity, era = self._link, self._link.identity(), self._era
-        request = ReleaseRequest(member_id=identity.member_id, instance_id=link.instance_id, tasks=batch)
+        request = ReleaseRequest(
+            member_id=identity.member_id,
+            instance_id=link.instance_id,
+            tasks={task: each.token for task, each in batch.items()},
+            running=tuple(task for task, each in batch.items() if each.is_running),
+        )
         answer = await link.manager.release(request)
         if not isinstance(answer, Failure):
-            for task, token in batch.items():
-                self._released(task, token)
+            for task, each in batch.items():
+                self._released(task, each.token, answer.tasks.get(task, ErrorCode.NONE))
             return True
         if not is_passing(answer, RequestKind.RELEASE):
             link.refused(RequestKind.RELEASE, identity, answer)

@@ -229,3 +229,47 @@ async def test_the_session_of_a_taken_query_ends_with_its_heir(
         return False
 
     await eventually(is_closed)
+
+
+async def test_an_owner_that_leaves_its_query_sees_it_taken_over(
+    *, left: Any, start: Any, flights: Any, database: Any, plain: Any, written: Any
+) -> None:
+    """The same run goes on for the next owner; for the one before it is over, and no batch was cut."""
+    assert left.can_be_left
+    leaving = asyncio.ensure_future(left.leave(60))
+    flights.add(files=3)
+    owner = await start(token=2, **plain)
+    assert await leaving
+    assert await left.ended() is None
+    assert run_id(owner) == run_id(left)
+    flights.add(files=3)
+    await written()
+    assert database.query(TOKENS) == [(2,)]
+    await owner.stop(10)
+    assert await owner.ended() is None
+
+
+async def test_an_owner_that_nobody_follows_has_its_query_still(
+    *, left: Any, flights: Any, written: Any, database: Any
+) -> None:
+    """It runs on after the wait, and is stopped in order as any other."""
+    assert not await left.leave(0.5)
+    flights.add(files=1)
+    await written()
+    await left.stop(10)
+    assert await left.ended() is None
+    flights.add(files=1)
+    assert len(database.ids()) < len(flights.ids)
+
+
+async def test_an_heir_that_starts_anew_ends_the_query_that_was_left(
+    *, left: Any, start: Any, flights: Any, plain: Any, written: Any
+) -> None:
+    """Its definition is another one: the owner before hears that it is over, and nothing is wrong."""
+    leaving = asyncio.ensure_future(left.leave(60))
+    owner = await start(token=2, sql="SELECT * FROM source WHERE id >= 0", **plain)
+    assert await leaving
+    assert await left.ended() is None
+    assert run_id(owner) != run_id(left)
+    flights.add(files=1)
+    await written()

@@ -5,6 +5,7 @@ import pytest
 from manager.core.commands import DeleteGroup, DeleteTask, GetTaskStatus, PutTask, RestartTask, SetTarget
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import MemberAssignment, SyncRequest
+from protocol.messages.ownership import ReleaseRequest
 from protocol.states import Target, TaskState
 from tests.unit.manager.core.bench import Bench, dealt, definition
 
@@ -420,3 +421,32 @@ def test_an_owner_that_asks_is_told_its_token_also_when_the_task_moves_on(bench:
     assert waiting.waits
     bench.release(a, t=token)
     assert [g.task for g in waiting.answer.granted] == ["t"]
+
+
+def test_a_task_whose_query_runs_on_is_free_and_not_settled(bench: Bench) -> None:
+    """Its next owner has it at once; stopped before there is one, it has yet to be kept from writing."""
+    a, b = bench.herd(2, "t", "u")
+    bench.redeal([a, b], {"t": b, "u": b})
+    waiting = bench.claim(b, "t", wait_ms=3000)
+    answer = bench.ask(ReleaseRequest(member_id=a, tasks={"t": 1}, running=("t", "strange"))).answer
+    assert dict(answer.tasks) == {"t": "NONE"}
+    assert [(each.task, each.token) for each in waiting.answer.granted] == [("t", 2)]
+    bench.ask(ReleaseRequest(member_id=b, tasks={"u": 1}, running=("u",)))
+    assert bench.group.tasks.ownership["u"].unsettled
+    assert bench.owner("u") == (None, 1, "UNASSIGNED")
+    bench.ask(SetTarget(task="u", target=Target.STOPPED))
+    assert bench.group.tasks.is_runnable("u"), "it is to be settled"
+
+
+def test_a_query_without_a_fence_that_runs_on_is_waited_for(bench: Bench) -> None:
+    """No worker leaves one running; should one do so, its lease keeps others from the task."""
+    bench.create("t", sink={"format": "parquet"})
+    a, b = bench.worker_group(2)
+    bench.deal([a, b], {"t": a})
+    bench.claim(a, "t")
+    bench.redeal([a, b], {"t": b})
+    bench.ask(ReleaseRequest(member_id=a, tasks={"t": 1}, running=("t",)))
+    bench.ask(ReleaseRequest(member_id=a, tasks={"t": 1}, running=("t",)))
+    assert [each.owner for each in bench.claim(b, "t").answer.pending] == [a]
+    bench.release(a, t=1)
+    assert [each.token for each in bench.claim(b, "t").answer.granted] == [2]
