@@ -20,12 +20,13 @@ from protocol.worker_metadata import WorkerMetadata
 from tests.simulation.actions import ACTIONS, KAFKA
 from tests.simulation.cluster import Cluster
 from tests.simulation.invariants import InvariantError, Watch, hold
+from tests.simulation.mishaps import POISON
 from tests.simulation.network import Network, Route
 from tests.simulation.plan import CALM, Plan
 from tests.simulation.readers import Habits, SimReader
 from tests.simulation.runs import is_bounded
 from tests.simulation.sink import Sink
-from tests.simulation.workers import POISON, SimWorker
+from tests.simulation.workers import SimWorker
 from tests.simulation.world import World
 from worker.membership.requests import Terms
 

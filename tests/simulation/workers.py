@@ -22,31 +22,13 @@ from protocol.messages.ownership import (
 )
 from protocol.states import Target, TaskState
 from protocol.worker_lease import REASSIGN_PERCENT, part_of
+from tests.simulation.claims import Claims
 from tests.simulation.leader import SimLeader
+from tests.simulation.mishaps import HANGS, HANGS_MS, LEFT, LEFT_MS, POISON, POISON_MS, STUCK
 from tests.simulation.participant import Participant
 from tests.simulation.runs import RUN_MS, Run, Runs, comes_to_an_end
-from worker.membership.events import (
-    Adopt,
-    Answered,
-    Assign,
-    Assigned,
-    Drain,
-    Identity,
-    LeaseExpired,
-    Lose,
-    Quit,
-    Reason,
-    Refresh,
-    Refused,
-    Revoke,
-    Revoked,
-    Send,
-    Settled,
-    Started,
-    StopAsked,
-    Wait,
-    Waited,
-)
+from worker.membership import events
+from worker.membership.events import Identity
 from worker.membership.reactions import RequestKind
 from worker.membership.state_machine import Membership
 from worker.membership.states import MemberState
@@ -68,23 +50,6 @@ PATIENCE_MS = 1500
 """How long a task may take to start before others move as well."""
 REPORT_EVERY = 4
 MEASURE_EVERY = 12
-POISON = "poison"
-"""The task that kills its workers, in histories that have one."""
-POISON_MS = (50, 500)
-"""How long after its grant it does."""
-STUCK = 0.05
-"""How often a query does not stop when it is told to, and nobody is told that it did not."""
-
-
-LEFT = 0.1
-"""How often a query with a fence is left running for its next owner, at a server that outlives workers."""
-LEFT_MS = (100, 6000)
-"""For how long, if none takes it over."""
-
-HANGS = 0.1
-"""How often a sink does not answer whoever settles a task."""
-HANGS_MS = (200, 6000)
-"""For how long; the patience with a worker may end before."""
 
 
 class SimWorker(Participant):
@@ -120,9 +85,7 @@ class SimWorker(Participant):
         self.starts = FirstStarts(self._has_begun, lambda: world.now / 1000, PATIENCE_MS / 1000)
         self.leader = SimLeader(at_once)
         self.assigned: frozenset[str] = frozenset()
-        self.claiming: dict[int, frozenset[str]] = {}
-        self.claims = 0
-        self.in_doubt: dict[str, int] = {}
+        self.claims = Claims()
         self.resting: dict[str, int] = {}
         self.hanging: dict[str, int] = {}
         self.faults: dict[str, str] = {}
@@ -137,7 +100,7 @@ class SimWorker(Participant):
         sink.writers.append(self)
         self.died_of_poison: Callable[[SimWorker], None] = lambda _: None
         self.membership = Membership(terms, self._offer, world.chance.random)
-        self.post(Started())
+        self.post(events.Started())
         self._go_on()
 
     @property
@@ -159,7 +122,7 @@ class SimWorker(Participant):
 
     def stop(self) -> None:
         """It is asked to leave in order."""
-        self._when_awake(lambda: self.post(StopAsked(Quit(Reason.ASKED, "bye"))))
+        self._when_awake(lambda: self.post(events.StopAsked(events.Quit(events.Reason.ASKED, "bye"))))
 
     def may_run(self, task: str) -> bool:
         """Whether it runs a task without a fence, or may go on with it any moment: all of its leases hold."""
@@ -191,49 +154,54 @@ class SimWorker(Participant):
         told = {
             "owned": self.owned | self.stuck | self.hanging | self.resting | self.runs.tokens(),
             "tasks_revision": revision,
-            "claiming": sorted(frozenset[str]().union(*self.claiming.values())),
+            "claiming": sorted(self.claims.tasks),
             "starting": sorted(self.starts.under_way()),
         }
         return (Protocol("sticky", encode_opaque(msgspec.structs.replace(self.told, **told))),)
 
     def _carry_out(self, effect: Any) -> None:
         match effect:
-            case Send(request):
+            case events.Send(request):
                 self.ask(request, partial(self._answered, effect, self.world.now))
-            case Wait(delay_s):
-                self.later(int(delay_s * 1000) + 1, lambda: self.post(Waited(effect)))
-            case Assign(joined):
+            case events.Wait(delay_s):
+                self.later(int(delay_s * 1000) + 1, lambda: self.post(events.Waited(effect)))
+            case events.Assign(joined):
                 self.later(
-                    self.world.some(0, 5), lambda: self.post(Assigned(effect, self.leader.assign(joined)))
+                    self.world.some(0, 5),
+                    lambda: self.post(events.Assigned(effect, self.leader.assign(joined))),
                 )
-            case Adopt(identity, tasks, more_after_s):
+            case events.Adopt(identity, tasks, more_after_s):
                 self.identity, self.assigned = identity, tasks
                 self.starts.assign(tasks)
                 if more_after_s is not None:
                     self.later(int(more_after_s * 1000), partial(self._look_at_starts, identity))
                 self._let_go(self._held() - tasks)
                 self._claim(tasks)
-            case Refresh():
+            case events.Refresh():
                 self._claim(self.assigned)
                 self._report(dict(self.stuck))
-            case Revoke() | Drain():
+            case events.Revoke() | events.Drain():
                 self.assigned = frozenset()  # what is granted from now on is given back unrun
                 self.starts.assign(frozenset())
                 self._let_go(self._held())
-                self.later(50, lambda: self.post(Revoked(effect, stopped=not self.stuck)))
-            case Lose():
+                self.later(50, lambda: self.post(events.Revoked(effect, stopped=not self.stuck)))
+            case events.Lose():
                 self.stops += len(self.owned)
-                self.owned, self.stuck, self.assigned, self.claiming = {}, {}, frozenset(), {}
-                self.unfenced, self.in_doubt, self.resting, self.hanging = {}, {}, {}, {}
+                self.owned, self.stuck, self.assigned = {}, {}, frozenset()
+                self.unfenced, self.resting, self.hanging = {}, {}, {}
+                self.claims.abandon()
                 self.runs = Runs()
                 self.starts.assign(frozenset())
-            case Quit():
+            case events.Quit():
                 self.is_alive = False
 
-    def _answered(self, effect: Send, sent: int, answer: Any) -> None:
+    def _lead(self, effect: events.Assign, joined: Any) -> None:
+        self.post(events.Assigned(effect, self.leader.assign(joined)))
+
+    def _answered(self, effect: events.Send, sent: int, answer: Any) -> None:
         if not isinstance(answer, Failure) or answer.code is ErrorCode.REBALANCE_IN_PROGRESS:
             self._accepted(sent)
-        self.post(Answered(effect, answer))
+        self.post(events.Answered(effect, answer))
 
     def _accepted(self, sent: int) -> None:
         """Every accepted request renews the lease, counted from when it was sent."""
@@ -254,7 +222,7 @@ class SimWorker(Participant):
     def _look_at_lease(self) -> None:
         """No accepted request for a session timeout, counted from when it was sent: all is lost."""
         if self.owned and self.world.now >= self.lapses_at:
-            self.post(LeaseExpired())
+            self.post(events.LeaseExpired())
         for task in [task for task, until in self.unfenced.items() if self.world.now >= until]:
             self._lose_token(task)
 
@@ -285,28 +253,25 @@ class SimWorker(Participant):
         if self.starts.under_way():
             self.later(BATCH_MS, partial(self._look_at_starts, identity))
         else:
-            self.post(Settled(identity))
+            self.post(events.Settled(identity))
 
     def _drop(self, task: str, token: int) -> None:
         """A query whose token is no longer the present one ends, stuck or not."""
         if self.owned.get(task) == token:
             del self.owned[task]
             self.stops += 1
-        elif self.stuck.get(task) == token:
-            del self.stuck[task]
-        elif self.left.get(task) == token:
-            del self.left[task]
-        elif self.hanging.get(task) == token:
-            del self.hanging[task]
-        elif self.resting.get(task) == token:
-            del self.resting[task]
-        elif self.runs.tokens().get(task) == token:
+            return
+        for known in (self.stuck, self.left, self.hanging, self.resting):
+            if known.get(task) == token:
+                del known[task]
+                return
+        if self.runs.tokens().get(task) == token:
             del self.runs.over[task]
 
     # The bookkeeping of tasks.
 
     def _claim(self, tasks: frozenset[str]) -> None:
-        tasks |= self.in_doubt.keys() - self.owned.keys() - self.stuck.keys()
+        tasks |= self.claims.in_doubt.keys() - self.owned.keys() - self.stuck.keys()
         if tasks:
             request = ClaimRequest(
                 member_id=self.identity.member_id,
@@ -315,39 +280,33 @@ class SimWorker(Participant):
                 tasks=tuple(sorted(tasks)),
                 wait_ms=500,
             )
-            self.claims += 1
-            self.claiming[self.claims] = tasks
-            self.ask(request, partial(self._claimed, self.claims, self.identity, tasks, self.world.now))
+            number = self.claims.begin(tasks)
+            self.ask(request, partial(self._claimed, number, self.identity, tasks, self.world.now))
 
     def _claimed(self, claim: int, identity: Identity, tasks: frozenset[str], sent: int, answer: Any) -> None:
-        if self.claiming.pop(claim, None) is None:
+        if not self.claims.end(claim):
             return
         if isinstance(answer, ClaimResponse):
             self._accepted(sent)
-            self._settle(identity, tasks, answer)
+            granted = (grant.task for grant in answer.granted)
+            self.claims.settle(tasks, granted, identity.generation)
             self._take_in(answer, sent)
             pending = frozenset(p.task for p in answer.pending) & self.assigned
             if pending and identity == self.identity:
                 self._claim(pending)
             return
         if answer.code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
-            self.in_doubt |= dict.fromkeys(tasks, identity.generation)
+            self.claims.doubt(tasks, identity.generation)
         if identity != self.identity:
             self._ask_after(tasks)
         elif answer.code in {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}:
             self.later(100, lambda: self._claim_still(identity, tasks))
         else:
-            self.post(Refused(RequestKind.CLAIM, identity, answer))
-
-    def _settle(self, identity: Identity, tasks: frozenset[str], answer: ClaimResponse) -> None:
-        granted = {grant.task for grant in answer.granted}
-        for task in tasks:
-            if task in granted or self.in_doubt.get(task, identity.generation) < identity.generation:
-                self.in_doubt.pop(task, None)
+            self.post(events.Refused(RequestKind.CLAIM, identity, answer))
 
     def _ask_after(self, tasks: frozenset[str]) -> None:
         """What an overtaken claim may have been granted is claimed once more, with all that is assigned."""
-        if self.in_doubt.keys() & tasks:
+        if self.claims.in_doubt.keys() & tasks:
             self._claim(self.assigned)
 
     def _take_in(self, answer: ClaimResponse, sent: int) -> None:
@@ -431,7 +390,11 @@ class SimWorker(Participant):
         if end is EngineEnd.KILLED:
             self.kill()
         else:
-            self.post(StopAsked(Quit(Reason.ENGINE_DIED, "the engine died", end), in_order=False))
+            self.post(
+                events.StopAsked(
+                    events.Quit(events.Reason.ENGINE_DIED, "the engine died", end), in_order=False
+                )
+            )
 
     def _claim_still(self, identity: Identity, tasks: frozenset[str]) -> None:
         if identity == self.identity:
@@ -474,7 +437,7 @@ class SimWorker(Participant):
         if answer.code in {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}:
             self.later(100, lambda: self._release(identity, tasks, running))
         else:
-            self.post(Refused(RequestKind.RELEASE, identity, answer))
+            self.post(events.Refused(RequestKind.RELEASE, identity, answer))
 
     def _report(self, running: dict[str, int]) -> None:
         running = running | self.resting | self.runs.tokens()
@@ -523,7 +486,7 @@ class SimWorker(Participant):
 
     def _reported(self, identity: Identity, request: ReportRequest, sent: int, answer: Any) -> None:
         if isinstance(answer, Failure):
-            self.post(Refused(RequestKind.REPORT, identity, answer))
+            self.post(events.Refused(RequestKind.REPORT, identity, answer))
             return
         self._accepted(sent)
         for report in request.tasks:
