@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from manager.background.loop_share import LoopShare
 from manager.background.supervision import once
 from manager.clock import read_clocks
 from manager.core.coordinator import DeadlineError, GroupCoordinator
@@ -20,6 +21,7 @@ from manager.runtime.replies import UNAVAILABLE, PendingReply, Reply, deliver
 from manager.runtime.slot_loader import SlotLoader
 from manager.runtime.writer import STALL_S, Writer
 from protocol.errors import unexpected
+from protocol.messages.membership import HeartbeatRequest
 from telemetry.cause_ids import new_cause_id
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ class CoordinatorRuntime:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = 0
         self._serving = False
+        self.share = LoopShare()
         self.parked = 0
         """How many requests wait for their answers, the connections of all of them still open."""
 
@@ -117,7 +120,8 @@ class CoordinatorRuntime:
         """
         pending = PendingReply(connection)
         if self.put(group, request, pending):
-            outcome = pending.outcome or await self._wait(pending)
+            urgent = isinstance(request, HeartbeatRequest)
+            outcome = pending.outcome or await self._wait(pending, urgent=urgent)
         else:
             outcome = await self._routing.turn_away(group, request)
         self.meter.answered(type(request), outcome)
@@ -148,15 +152,19 @@ class CoordinatorRuntime:
         self._take(turn)
         return True
 
-    async def _wait(self, pending: PendingReply) -> Outcome:
+    async def _wait(self, pending: PendingReply, *, urgent: bool) -> Outcome:
+        """Its answer, once that is there: one transaction may answer a thousand."""
         self.parked += 1
         try:
-            return await pending.answered()
+            outcome = await pending.answered()
         except asyncio.CancelledError:
             self.closed(pending.connection, by_peer=True)
             raise
         finally:
             self.parked -= 1
+        if not self.share.admits(urgent=urgent):
+            await self.share.wait(urgent=urgent)
+        return outcome
 
     def groups(self) -> list[GroupSummary]:
         """A line for each group, by name."""
