@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from manager.background.loop_share import LoopShare
 from manager.background.supervision import once
 from manager.clock import read_clocks
 from manager.core.coordinator import DeadlineError, GroupCoordinator
@@ -17,6 +16,7 @@ from manager.core.views.group_status import GroupStatus, status_of
 from manager.metrics.groups import GroupReader
 from manager.metrics.turn_observer import TurnObserver
 from manager.outbox.feed import Feed
+from manager.runtime.loop_share import LoopShare
 from manager.runtime.replies import UNAVAILABLE, PendingReply, Reply, deliver
 from manager.runtime.slot_loader import SlotLoader
 from manager.runtime.writer import STALL_S, Writer
@@ -83,6 +83,11 @@ class CoordinatorRuntime:
     def is_healthy(self) -> bool:
         """Whether the storage does what it is asked to."""
         return self._writer.is_healthy
+
+    @property
+    def put_off(self) -> int:
+        """How many requests wait for a later pass of the event loop."""
+        return len(self.share)
 
     def begin(self) -> None:
         """Take requests, though of no group yet; the storage is open."""

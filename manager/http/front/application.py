@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from aiohttp import HttpVersion11
 
-from manager.background.loop_share import LoopShare
 from manager.http.front.paths import Paths
 from manager.http.front.reading import is_announced_too_large
 from manager.http.front.replying import not_allowed, not_found, refusal
+from manager.runtime.loop_share import LoopShare
 from protocol.errors import ErrorCode, Failure
 
 if TYPE_CHECKING:

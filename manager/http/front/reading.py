@@ -17,8 +17,8 @@ from protocol.names import is_legal_name
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from manager.background.loop_share import LoopShare
     from manager.core.member import Connection
+    from manager.runtime.loop_share import LoopShare
 
 T = TypeVar("T", bound=msgspec.Struct)
 
