@@ -68,7 +68,7 @@ def make_app(
     authorization = Authorization(
         access, rates, AuditLog(None if audit_writer is None else audit_writer.put, this_manager.id)
     )
-    app = Application(runtime, max_request_bytes, _headers(hsts_max_age_s), forwarding.session)
+    app = Application(runtime, max_request_bytes, _headers(hsts_max_age_s), forwarding.session, runtime.share)
     for endpoint in endpoints_of(runtime, directory, audit_writer):
         handler = (
             forwarding.wrap(endpoint.serve, endpoint.held_s) if endpoint.is_forwarded else endpoint.serve

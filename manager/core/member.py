@@ -43,7 +43,7 @@ class Member:
     unfinished_checks: int = 0
     resources: WorkerResources | None = None
     names: frozenset[str] = field(default_factory=frozenset)
-    _settles: tuple[tuple[Protocol, ...], bool] = ((), False)
+    _told: tuple[tuple[Protocol, ...], WorkerMetadata | None] = ((), None)
 
     @property
     def id(self) -> str:
@@ -57,24 +57,22 @@ class Member:
 
     @property
     def settles(self) -> bool:
-        """Whether it says that it can settle tasks (`core.tasks.settling`); read once for each join."""
-        if self._settles[0] is not self.row.protocols:
-            metadata = self.worker_metadata()
-            self._settles = (self.row.protocols, metadata is not None and metadata.settles)
-        return self._settles[1]
+        """Whether it says that it can settle tasks (`core.tasks.settling`)."""
+        metadata = self.worker_metadata()
+        return metadata is not None and metadata.settles
 
     def held_for_ms(self, wait_ms: int) -> int:
         """How long a request that asks for `wait_ms` is held at most, in ms: the session is to outlast it."""
         return min(wait_ms, self.row.session_timeout_ms // 3)
 
     def worker_metadata(self) -> WorkerMetadata | None:
-        """What a worker tells of itself, the same under each protocol; None if it is none."""
-        for protocol in self.row.protocols:
-            try:
-                return read_metadata(protocol.metadata)
-            except msgspec.ValidationError:
-                return None
-        return None
+        """What a worker tells of itself, the same under each protocol; None if it is none.
+
+        It is read once for each join.
+        """
+        if self._told[0] is not self.row.protocols:
+            self._told = (self.row.protocols, _metadata_of(self.row.protocols))
+        return self._told[1]
 
     def metadata_for(self, protocol_name: str | None) -> msgspec.Raw:
         """What it told under the chosen protocol; null when it does not know it."""
@@ -138,6 +136,15 @@ class Parked:
         if self.settled:
             raise AnsweredTwiceError("a request was answered twice")
         self.settled = True
+
+
+def _metadata_of(protocols: tuple[Protocol, ...]) -> WorkerMetadata | None:
+    for protocol in protocols:
+        try:
+            return read_metadata(protocol.metadata)
+        except msgspec.ValidationError:
+            return None
+    return None
 
 
 def detached(protocols: tuple[Protocol, ...]) -> tuple[Protocol, ...]:

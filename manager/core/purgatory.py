@@ -43,6 +43,7 @@ def park_join(turn: Turn, member: Member, parked: Parked) -> None:
     connections.carry(turn.group, member, parked.connection)
     sessions.note_contact(turn, member)
     turn.group.joining[member.id] = parked
+    member.worker_metadata()  # read now, or the turn that ends the join phase reads that of a thousand
     parked.wait()
     sessions.suspend(turn, member)
 

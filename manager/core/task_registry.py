@@ -99,10 +99,13 @@ class LostOnProbation(NamedTuple):
 class TaskRegistry:
     """Tasks by name, which `names` has in order; `tag` is the entity tag of their list, `tally` counts them.
 
+    `to_stop` are those whose target is STOPPED.
+
     `ownership` outlives `definitions`, so that no token is ever issued twice. `owned` has each owner's tasks
     with their tokens. `kept` are the tasks of lost workers, for their return.
 
-    `assigned` is the present assignment, task to member. `taken_since` says when an assignment first took a
+    `assigned` is the present assignment, task to member, of which `shares` has the members' parts as far as
+    all of what they were given is still there. `taken_since` says when an assignment first took a
     task from an owner that still holds it. `offered` is what the leader was told last, `left_out` why it
     gave which tasks to nobody, as far as it has said so, `is_short_of_room` whether there are any such tasks,
     None before anybody has asked.
@@ -112,6 +115,7 @@ class TaskRegistry:
     """
 
     definitions: dict[str, TaskRow] = field(default_factory=dict)
+    to_stop: set[str] = field(default_factory=set)
     names: list[str] = field(default_factory=list)
     tag: ListTag = field(default_factory=ListTag)
     tally: TaskTally = field(default_factory=TaskTally)
@@ -119,6 +123,7 @@ class TaskRegistry:
     kept: dict[str, None] = field(default_factory=dict)
     owned: dict[str, dict[str, int]] = field(default_factory=dict)
     assigned: dict[str, str] = field(default_factory=dict)
+    shares: dict[str, tuple[str, ...]] = field(default_factory=dict)
     taken_since: dict[str, int] = field(default_factory=dict)
     offered: set[str] = field(default_factory=set)
     left_out: dict[str, str] = field(default_factory=dict)
@@ -168,8 +173,7 @@ class TaskRegistry:
 
     def is_to_stop(self, task: str) -> bool:
         """Whether the target of `task` is STOPPED."""
-        row = self.definitions.get(task)
-        return row is not None and row.target is Target.STOPPED
+        return task in self.to_stop
 
     def state_at_rest(self, task: str) -> TaskState:
         """The state of `task` while nobody runs it, unless a query has come to its end."""
@@ -222,6 +226,7 @@ class TaskRegistry:
         else:
             self.tag.remove(before.task, before.definition, before.target.value)
         self.tag.add(row.task, row.definition, row.target.value)
+        (self.to_stop.add if row.target is Target.STOPPED else self.to_stop.discard)(row.task)
 
     def keep_ownership(self, row: OwnershipRow) -> None:
         """Take `row` in, and keep the index by owner and the tally true."""
@@ -285,7 +290,8 @@ class TaskRegistry:
         if (row := self.definitions.pop(task, None)) is not None:
             del self.names[bisect_left(self.names, task)]
             self.tag.remove(task, row.definition, row.target.value)
-        self.assigned.pop(task, None)
+        self.to_stop.discard(task)
+        self.shares.pop(self.assigned.pop(task, ""), None)
         self.taken_since.pop(task, None)
         self.probation.pop(task, None)
         self.in_doubt.pop(task, None)

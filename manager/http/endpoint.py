@@ -77,6 +77,7 @@ class Endpoint:
         any_group: whether a token for some groups will do although no group is named: the answer tells of
             none, or only of those.
         counted: whether it counts to what one client may ask for; a supervisor is always answered.
+        urgent: whether it goes before others that came in earlier, as a heartbeat has to.
         body: the type of the body; `body_optional` if `{}` is understood when there is none.
         asks: the type of what it takes from the query string and headers (`manager.http.front.parameters`).
         response: the type of the answer; None when it is not JSON.
@@ -97,6 +98,7 @@ class Endpoint:
     workers_too: bool = field(default=False, kw_only=True)
     any_group: bool = field(default=False, kw_only=True)
     counted: bool = field(default=True, kw_only=True)
+    urgent: bool = field(default=False, kw_only=True)
     body: type[msgspec.Struct] | None = field(default=None, kw_only=True)
     body_optional: bool = field(default=False, kw_only=True)
     asks: type[msgspec.Struct] | None = field(default=None, kw_only=True)
@@ -131,6 +133,8 @@ class Endpoint:
         Raises:
             RefusedError: it is wrong; said with `error_fields`.
         """
+        if not request.share.admits(urgent=self.urgent):
+            await request.share.wait(urgent=self.urgent)
         try:
             check_names(request)
             asked = read_parameters(request, self.asks) if self.asks is not None else None

@@ -12,6 +12,11 @@ REQUESTS = Metric(
     ("operation", "code"),
 )
 PARKED = Metric("sparkherd_parked_requests", "gauge", "Requests that wait for their answers.")
+PUT_OFF = Metric(
+    "sparkherd_requests_put_off",
+    "gauge",
+    "Requests that wait for a later pass of the event loop, as more have come at once than one is to take.",
+)
 STALE_TOKENS = Metric(
     "sparkherd_stale_tokens_total",
     "counter",
@@ -86,6 +91,7 @@ BUGS = Metric(
 CATALOG = (
     REQUESTS,
     PARKED,
+    PUT_OFF,
     STALE_TOKENS,
     REBALANCES,
     REBALANCE_SECONDS,

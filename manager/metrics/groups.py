@@ -30,6 +30,11 @@ class ObservedRuntime(Protocol):
         """How many requests wait for their answers."""
         ...
 
+    @property
+    def put_off(self) -> int:
+        """How many wait for a later pass of the event loop."""
+        ...
+
     def living(self) -> Iterable[Group]:
         """The groups that exist."""
         ...
@@ -45,6 +50,7 @@ class GroupReader:
         """Every group, one after the other."""
         yield _single(catalog.STORAGE_UP, self._runtime.is_healthy)
         yield _single(catalog.PARKED, self._runtime.parked)
+        yield _single(catalog.PUT_OFF, self._runtime.put_off)
         states, generations = family(catalog.GROUP_STATE), family(catalog.GENERATION)
         members, tasks = family(catalog.MEMBERS), family(catalog.TASKS)
         to_come = family(catalog.TASKS_TO_COME)

@@ -16,10 +16,12 @@ from manager.core.views.group_status import GroupStatus, status_of
 from manager.metrics.groups import GroupReader
 from manager.metrics.turn_observer import TurnObserver
 from manager.outbox.feed import Feed
+from manager.runtime.loop_share import LoopShare
 from manager.runtime.replies import UNAVAILABLE, PendingReply, Reply, deliver
 from manager.runtime.slot_loader import SlotLoader
 from manager.runtime.writer import STALL_S, Writer
 from protocol.errors import unexpected
+from protocol.messages.membership import HeartbeatRequest
 from telemetry.cause_ids import new_cause_id
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ class CoordinatorRuntime:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = 0
         self._serving = False
+        self.share = LoopShare()
         self.parked = 0
         """How many requests wait for their answers, the connections of all of them still open."""
 
@@ -80,6 +83,11 @@ class CoordinatorRuntime:
     def is_healthy(self) -> bool:
         """Whether the storage does what it is asked to."""
         return self._writer.is_healthy
+
+    @property
+    def put_off(self) -> int:
+        """How many requests wait for a later pass of the event loop."""
+        return len(self.share)
 
     def begin(self) -> None:
         """Take requests, though of no group yet; the storage is open."""
@@ -117,7 +125,8 @@ class CoordinatorRuntime:
         """
         pending = PendingReply(connection)
         if self.put(group, request, pending):
-            outcome = pending.outcome or await self._wait(pending)
+            urgent = isinstance(request, HeartbeatRequest)
+            outcome = pending.outcome or await self._wait(pending, urgent=urgent)
         else:
             outcome = await self._routing.turn_away(group, request)
         self.meter.answered(type(request), outcome)
@@ -148,15 +157,19 @@ class CoordinatorRuntime:
         self._take(turn)
         return True
 
-    async def _wait(self, pending: PendingReply) -> Outcome:
+    async def _wait(self, pending: PendingReply, *, urgent: bool) -> Outcome:
+        """Its answer, once that is there: one transaction may answer a thousand."""
         self.parked += 1
         try:
-            return await pending.answered()
+            outcome = await pending.answered()
         except asyncio.CancelledError:
             self.closed(pending.connection, by_peer=True)
             raise
         finally:
             self.parked -= 1
+        if not self.share.admits(urgent=urgent):
+            await self.share.wait(urgent=urgent)
+        return outcome
 
     def groups(self) -> list[GroupSummary]:
         """A line for each group, by name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import takewhile
+from operator import ne
 from typing import TYPE_CHECKING
 
 from manager.core import group_states, purgatory, scheduling, sessions
@@ -125,6 +126,7 @@ def _become_empty(turn: Turn) -> None:
         leader_id=None,
     )
     group.tasks.assigned = {}
+    group.tasks.shares = {}
     group.tasks.to_come = {}
     complete_round(turn)
     scheduling.begin_retention(turn)
@@ -235,4 +237,5 @@ def _no_longer_kept(group: Group, closing: Round) -> RebalanceRow | None:
 
 
 def _count_moved(before: dict[str, str], after: dict[str, str]) -> int:
-    return sum(1 for task, member in after.items() if before.get(task, member) != member)
+    """In one go, as there may be a hundred thousand: a task that nobody had has not moved."""
+    return sum(map(ne, map(before.get, after, after.values()), after.values()))

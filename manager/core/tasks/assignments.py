@@ -6,6 +6,8 @@ Those of groups of other types are passed on unread.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -17,12 +19,13 @@ from protocol.messages.membership import MemberAssignment
 from protocol.worker_metadata import PROTOCOL_TYPE, TaskAssignment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from manager.core.group import Group
     from manager.core.task_registry import TaskRegistry
 
 NOTHING = TaskAssignment()
+TASK, REVISION = attrgetter("task"), attrgetter("revision")
 MOST_FAULTS: Final = 20
 """Of an assignment, that are told one by one; there may be one for each task."""
 
@@ -31,11 +34,13 @@ MOST_FAULTS: Final = 20
 class Placement:
     """Task to member, and why which tasks are nobody's; `faults` says what is wrong with it.
 
+    `shares` are the tasks of those members that are given nothing else, none of them unknown or given twice.
     `revisions` are the latest ones of what each member is given, `to_come` is how many tasks are to move to
     which members later.
     """
 
     assigned: dict[str, str] = field(default_factory=dict)
+    shares: dict[str, tuple[str, ...]] = field(default_factory=dict)
     revisions: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     to_come: dict[str, int] = field(default_factory=dict)
@@ -67,6 +72,7 @@ def on_load(group: Group) -> None:
 def follow(group: Group, placement: Placement) -> None:
     """Make `placement` the present one; whatever has changed of a task concerns its member from now on."""
     group.tasks.assigned = placement.assigned
+    group.tasks.shares = placement.shares
     group.tasks.left_out = placement.left_out
     group.tasks.is_short_of_room = None
     group.tasks.to_come = placement.to_come
@@ -81,17 +87,61 @@ def _read(group: Group, entries: Iterable[MemberAssignment]) -> Placement:
         return placement
     registry = group.tasks
     latest = {entry.member_id: entry for entry in entries if entry.member_id in group.members}
-    for entry in latest.values():
-        given = _given(entry, placement.faults)
-        _place(placement, given.tasks, entry.member_id, registry)
-        if given.more is not msgspec.UNSET:
-            placement.to_come[entry.member_id] = given.more
+    kept = {name: registry.shares[name] for name, entry in latest.items() if _is_kept(group, entry)}
+    given = {name: _given(e, placement.faults) for name, e in latest.items() if name not in kept}
+    if not _place_all(placement, kept, given, registry):
+        placement.assigned, placement.shares = {}, {}
+        given |= {name: _given(latest[name], placement.faults) for name in kept}
+        for name, each in given.items():
+            _place(placement, each.tasks, name, registry)
+    for name, each in given.items():
+        _note_the_rest(placement, name, each, registry)
+    return placement
+
+
+def _is_kept(group: Group, entry: MemberAssignment) -> bool:
+    """Whether a member is given what it has, word for word: most are, and so need not be read again."""
+    stored = group.members[entry.member_id].row.assignment
+    return entry.member_id in group.tasks.shares and stored == entry.assignment
+
+
+def _place_all(
+    placement: Placement,
+    kept: Mapping[str, tuple[str, ...]],
+    given: Mapping[str, TaskAssignment],
+    registry: TaskRegistry,
+) -> bool:
+    """Place every task as `_place` does, if none is unknown or given twice; returns whether that is so.
+
+    It nearly always is, and there may be a hundred thousand, while which nobody else is answered. Of what is
+    `kept` the revisions are known to whom they concern.
+    """
+    assigned, find = placement.assigned, registry.definitions.__getitem__
+    placement.shares |= kept
+    try:
+        for name, each in given.items():
+            rows = [*map(find, each.tasks)]
+            placement.shares[name] = tuple(map(TASK, rows))
+            placement.revisions[name] = max(map(REVISION, rows), default=0)
+    except KeyError:
+        return False
+    for name, tasks in placement.shares.items():
+        assigned.update(zip(tasks, repeat(name)))
+    return len(assigned) == sum(map(len, placement.shares.values()))
+
+
+def _note_the_rest(placement: Placement, name: str, given: TaskAssignment, registry: TaskRegistry) -> None:
+    """What is said beside the tasks; whoever is told more than these is read anew each time."""
+    if given.more is not msgspec.UNSET:
+        placement.to_come[name] = given.more
+        placement.shares.pop(name, None)
+    if given.left_out:
+        placement.shares.pop(name, None)
         placement.left_out |= {
             task: why[:MAX_WHY_LENGTH]
-            for task, why in (given.left_out or {}).items()
+            for task, why in given.left_out.items()
             if task in registry.definitions or task in registry.offered
         }
-    return placement
 
 
 def _given(entry: MemberAssignment, faults: list[str]) -> TaskAssignment:

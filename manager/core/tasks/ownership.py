@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import compress, repeat
+from operator import ne
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,9 +16,12 @@ from protocol.states import Target, TaskState
 from protocol.worker_metadata import PROTOCOL_TYPE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from manager.core.group import TimerKey
     from manager.core.member import Member
     from manager.core.stored_rows import OwnerLease, OwnershipRow
+    from manager.core.task_registry import TaskRegistry
     from manager.core.turn import Turn
 
 FENCE = "fence"
@@ -156,13 +161,23 @@ def follow_assignment(turn: Turn) -> None:
     """
     group = turn.group
     registry = group.tasks
+    for task in [task for task in registry.taken_since if _may_keep(registry, task)]:
+        end_patience(turn, task)
     for member_id, tasks in registry.owned.items():
-        member = group.members[member_id]
-        for task in tasks:
-            if registry.assigned.get(task) == member_id and not registry.is_to_stop(task):
-                end_patience(turn, task)
-            else:
-                _begin_patience(turn, task, member)
+        for task in _taken_from(registry, member_id, tasks):
+            _begin_patience(turn, task, group.members[member_id])
+
+
+def _may_keep(registry: TaskRegistry, task: str) -> bool:
+    owner = registry.owner_of(task)
+    return owner is not None and registry.assigned.get(task) == owner and not registry.is_to_stop(task)
+
+
+def _taken_from(registry: TaskRegistry, member_id: str, tasks: Mapping[str, int]) -> list[str]:
+    """What an owner is to let go of. Nearly all are kept by whom they had, so little is done for each."""
+    assigned = registry.assigned
+    given_away = [*compress(tasks, map(ne, map(assigned.get, tasks), repeat(member_id)))]
+    return given_away + [task for task in tasks.keys() & registry.to_stop if assigned.get(task) == member_id]
 
 
 def _begin_patience(turn: Turn, task: str, member: Member) -> None:

@@ -45,9 +45,7 @@ def is_possible(group: Group) -> bool:
 def is_due(group: Group) -> bool:
     """Whether a task is to be settled that nobody has been given to do it."""
     registry = group.tasks
-    waiting = (
-        task for task in registry.definitions if registry.is_to_stop(task) and registry.is_runnable(task)
-    )
+    waiting = (task for task in registry.to_stop if registry.is_runnable(task))
     return any(task not in registry.assigned for task in waiting) and is_possible(group)
 
 

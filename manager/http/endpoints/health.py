@@ -31,6 +31,7 @@ class HealthHandlers:
                 self.live,
                 role=None,
                 counted=False,
+                urgent=True,
             ),
             Endpoint(
                 "GET",
@@ -40,6 +41,7 @@ class HealthHandlers:
                 self.ready,
                 role=None,
                 counted=False,
+                urgent=True,
             ),
         ]
 

@@ -111,6 +111,7 @@ class MemberHandlers:
                 "Keep the session; may be held until something concerns the member",
                 self.ask,
                 role=Role.WORKER,
+                urgent=True,
                 body=HeartbeatRequest,
                 response=HeartbeatResponse,
                 errors=NOT_NOW,

@@ -10,6 +10,7 @@ from aiohttp import HttpVersion11
 from manager.http.front.paths import Paths
 from manager.http.front.reading import is_announced_too_large
 from manager.http.front.replying import not_allowed, not_found, refusal
+from manager.runtime.loop_share import LoopShare
 from protocol.errors import ErrorCode, Failure
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Application:
         max_request_bytes: larger bodies are refused, unread if they say so themselves.
         headers: what every answer has beside its own.
         session: what is to be open as long as requests are answered.
+        share: what requests may take of a pass of the event loop.
     """
 
     def __init__(
@@ -44,11 +46,13 @@ class Application:
         max_request_bytes: int,
         headers: Mapping[str, str] | None = None,
         session: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+        share: LoopShare | None = None,
     ) -> None:
         self.core = core
         self.max_request_bytes = max_request_bytes
         self.headers = dict(headers or {})
         self.session = session
+        self.share = share or LoopShare()
         self._paths: Paths[Handler] = Paths()
         self._known: dict[str, tuple[Mapping[str, Handler], Mapping[str, str]]] = {}
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from manager.core.member import Connection
+    from manager.runtime.loop_share import LoopShare
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -33,13 +34,15 @@ class HttpRequest(web.BaseRequest):
         match_info: the names in its path.
         link: its connection, as the group core knows it.
         common_headers: what every answer has, for one that is sent bit by bit.
+        share: what it may take of a pass of the event loop.
     """
 
-    __slots__ = ("common_headers", "link", "match_info")
+    __slots__ = ("common_headers", "link", "match_info", "share")
 
     match_info: Mapping[str, str]
     link: Connection
     common_headers: Mapping[str, str]
+    share: LoopShare
 
 
 def check_names(request: HttpRequest) -> None:

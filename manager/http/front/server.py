@@ -96,6 +96,7 @@ class Server(web.Server):
         channel.begin(request.content)
         request.link = channel.link
         request.common_headers = self.app.headers
+        request.share = self.app.share
         try:
             response = await self.app.handle(request)
         except Exception as error:  # noqa: BLE001 - a bug in one handler must not take others down

@@ -7,6 +7,7 @@ import pytest
 
 from manager.core.coordinator import RULES
 from manager.http.endpoint import Endpoint
+from manager.runtime.loop_share import LoopShare
 from protocol.errors import ErrorCode, Failure, RefusedError
 from protocol.messages.base import Response
 from tests.fakes.endpoints import all_endpoints, api_endpoints
@@ -135,6 +136,7 @@ class _Request:
 
     def __init__(self) -> None:
         self.match_info: dict[str, str] = {}
+        self.share = LoopShare()
 
 
 def request() -> HttpRequest:

@@ -21,6 +21,7 @@ class WatchedBench(Bench):
 
     is_healthy = True
     parked = 0
+    put_off = 0
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)

@@ -1,0 +1,75 @@
+"""What requests may take of one pass of the event loop: no heartbeat is to wait for a thousand claims.
+
+A pass runs everything that is ready, in order, and looks at the clock and at sockets only then:
+when a thousand members ask for something at once, a pass is as long as all of that takes. So requests that
+come when their share of a pass is used up wait for one of the next passes; heartbeats wait before the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SHARE_S: Final = 0.01
+"""Of one pass, in seconds, from its first request on; whoever has begun by then is not interrupted."""
+URGENT_AT_ONCE: Final = 16
+"""Heartbeats that are let go together: each takes about 0.1 ms."""
+
+Line = deque["asyncio.Future[None]"]
+
+
+class LoopShare:
+    """Who may go on in this pass of the running loop, and who waits; `now` is the time, in seconds."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._began = 0.0
+        self._is_counting = False
+        self._urgent: Line = deque()
+        self._patient: Line = deque()
+
+    def __len__(self) -> int:
+        """How many wait."""
+        return len(self._urgent) + len(self._patient)
+
+    def admits(self, *, urgent: bool) -> bool:
+        """Whether a request may go on at once; else it has to `wait`."""
+        if not self._is_counting:
+            self._count()
+            return True
+        others = self._urgent if urgent else self._urgent or self._patient
+        return not others and self._now() - self._began < SHARE_S
+
+    async def wait(self, *, urgent: bool) -> None:
+        """Go on in a later pass, behind those that wait already; the urgent ones before all others."""
+        future = asyncio.get_running_loop().create_future()
+        (self._urgent if urgent else self._patient).append(future)
+        await future
+
+    def _count(self) -> None:
+        """What is scheduled now runs in the next pass."""
+        self._is_counting = True
+        self._began = self._now()
+        asyncio.get_running_loop().call_soon(self._next_pass)
+
+    def _next_pass(self) -> None:
+        if _let_go(self._urgent, URGENT_AT_ONCE) or _let_go(self._patient, 1):
+            self._count()
+        else:
+            self._is_counting = False
+
+
+def _let_go(line: Line, most: int) -> int:
+    """Have the first ones of a line go on; how many. Those whose connections are gone do not count."""
+    gone = 0
+    while line and gone < most:
+        future = line.popleft()
+        if not future.done():
+            future.set_result(None)
+            gone += 1
+    return gone
