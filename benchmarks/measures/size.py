@@ -57,8 +57,8 @@ _COLLECTOR = (
     " processor time at most with 100,000 tasks"
 )
 _JOINED = (
-    f"{_COLLECTOR}; one turn takes the leader's assignment in, 0.055 s by itself when all of it is new, 0.037 s"
-    " when a tenth of the members are given something else"
+    f"{_COLLECTOR}; one turn takes the leader's assignment in, 0.055 s by itself when all of it is new,"
+    " 0.037 s when a tenth of the members are given something else"
 )
 REASONS = {CREATE: _COLLECTOR, SETTLE: _JOINED, JOIN: _JOINED, KILL: _JOINED, LEAVE: _JOINED}
 """Of the longest turns, found with the group core by itself, with and without the collector."""
