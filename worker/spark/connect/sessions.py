@@ -11,6 +11,7 @@ import grpc
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql.connect.client import DefaultChannelBuilder
+from pyspark.sql.connect.client.retries import RetryPolicy
 from pyspark.sql.connect.session import SparkSession
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ USER = "sparkherd"
 _SMALL = {"Config", "ReleaseSession", "ReleaseExecute", "FetchErrorDetails"}
 DEADLINE_S = 30.0
 """For small questions; what reads a source or starts a query has PySpark's own, longer ones."""
+_LOOKS_AGAIN = 5
+_LOOKS_AGAIN_MS = 100
 _TOKEN_BITS = 32
 _VERSION_AT = 76
 _OURS = 8
@@ -63,6 +66,21 @@ class Deadline(grpc.UnaryUnaryClientInterceptor):  # type: ignore[misc]  # gRPC 
         return continuation(client_call_details, request)
 
 
+class LookAgain(RetryPolicy):
+    """Asks on where the server lets go of whoever waits for an answer, and says nothing of what became of it.
+
+    That is how it ends the calls of a session that somebody else closes meanwhile; asked again, it says so.
+    Of whatever else goes wrong the caller hears at once: PySpark's own rule would try for ten minutes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(max_retries=_LOOKS_AGAIN, initial_backoff=_LOOKS_AGAIN_MS)
+
+    def can_retry(self, exception: BaseException) -> bool:
+        """Whether it is such an end."""
+        return isinstance(exception, grpc.RpcError) and "[INVALID_CURSOR.DISCONNECTED]" in str(exception)
+
+
 class Session(SparkSession):
     """One that ends when it is told to (`end_session`), and not when Python collects it.
 
@@ -88,7 +106,7 @@ def open_session(url: str, session_id: str, deadline: Deadline | None = None) ->
     if builder.userId is None:
         builder.set("user_id", USER)
     session = Session(builder)
-    session.client.set_retry_policies([])  # PySpark would try for ten minutes before it tells
+    session.client.set_retry_policies([LookAgain()])
     return session
 
 

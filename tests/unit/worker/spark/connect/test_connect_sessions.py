@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
 
+import grpc
 import pytest
+from pyspark.sql.connect.client.retries import Retrying
 from pyspark.sql.connect.session import SparkSession
 
 from worker.spark.connect.query_session import open_configured
-from worker.spark.connect.sessions import Session, new_session_id, token_of
+from worker.spark.connect.sessions import LookAgain, Session, new_session_id, token_of
 
 
 @pytest.mark.parametrize("token", [1, 7, 1_795_346_376, 2**32 - 1])
@@ -71,3 +74,24 @@ def test_a_session_whose_settings_are_refused_is_ended(
     with pytest.raises(ValueError, match=refused):
         open_configured(server, "id", {"spark.a": "2"})
     assert let_go == [session]
+
+
+@pytest.mark.parametrize(
+    ("told", "calls"),
+    [
+        ("(SparkSQLException) [INVALID_CURSOR.DISCONNECTED] The cursor has been disconnected", 2),
+        ("[INVALID_HANDLE.SESSION_CLOSED] it was closed", 1),
+        ("failed to connect to all addresses", 1),
+    ],
+)
+def test_only_a_call_that_the_server_let_go_of_is_made_again(told: str, calls: int) -> None:
+    """Whether the session is closed, the next answer says; of an outage the caller hears at once."""
+    waited: list[float] = []
+    made = []
+    with contextlib.suppress(grpc.RpcError):
+        for attempt in Retrying([LookAgain()], waited.append):
+            with attempt:
+                made.append(told)
+                if len(made) == 1:
+                    raise grpc.RpcError(told)
+    assert (len(made), len(waited)) == (calls, calls - 1)
