@@ -35,8 +35,9 @@ def run(mutants: tuple[Mutant, ...], jobs: int, *, all_suites: bool = False) -> 
     with tempfile.TemporaryDirectory() as folder:
         first = Sandbox.of(ROOT, Path(folder, "0"))
         for name, places in SUITES.items():
-            if not first.run(first.files(places), writing=True).passed:
-                console.print(f"the {name} fail before anything is broken")
+            verdict = first.run_whole(first.files(places))
+            if not verdict.passed:
+                console.print(f"the {name} fail before anything is broken:\n{verdict.told}", markup=False)
                 return 2
         sandboxes = [first, *(first.twin(Path(folder, str(number))) for number in range(1, jobs))]
         caught = _try_all(console, sandboxes, mutants, all_suites=all_suites)

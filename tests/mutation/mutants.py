@@ -32,14 +32,17 @@ COPIED = (
     "tests",
     "pyproject.toml",
 )
-PROCESSOR_S = 300
-"""How much the tests may use; a mutant that spins is over then, however busy the machine is."""
+SPINS = 4
+"""Tests that use so many times what they use of a processor while nothing is broken spin, and have failed."""
+LEAST_S = 60
 TIMEOUT_S = 3600
 _PLUGINS = ("pytest_asyncio.plugin", "pytest_timeout", "pytest_cov.plugin", "_hypothesis_pytestplugin")
 """Those that the suites need; others are imported for seconds, such as that of schemathesis."""
 _OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", *(word for name in _PLUGINS for word in ("-p", name)))
 _NO_VERDICT = {pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED}
 """Nothing has failed then, and nothing has passed."""
+_TOLD = 2000
+"""Characters of what the tests have printed."""
 _FAILED = re.compile(r"^(?:FAILED|ERROR) ([^\s:]+)", re.MULTILINE)
 
 
@@ -81,9 +84,10 @@ def _compile_all(folder: Path) -> None:
 class Sandbox:
     """A copy of the tree that may be broken; the tests in it import the copy."""
 
-    def __init__(self, folder: Path) -> None:
-        """`folder` holds the copy."""
+    def __init__(self, folder: Path, processor_s: int | None = None) -> None:
+        """`folder` holds the copy; tests there may use so many seconds of a processor, None: any."""
         self._folder = folder
+        self._processor_s = processor_s
 
     @classmethod
     def of(cls, root: Path, folder: Path) -> Sandbox:
@@ -101,7 +105,14 @@ class Sandbox:
     def twin(self, folder: Path) -> Sandbox:
         """Another one like it, with what is compiled."""
         shutil.copytree(self._folder, folder)
-        return Sandbox(folder)
+        return Sandbox(folder, self._processor_s)
+
+    def run_whole(self, files: Sequence[str]) -> Verdict:
+        """Run these tests while nothing is broken; later runs may use a few times as much of a processor."""
+        before = _used_s()
+        verdict = self.run(files, writing=True)
+        self._processor_s = max(self._processor_s or LEAST_S, SPINS * round(_used_s() - before))
+        return verdict
 
     def files(self, places: Iterable[str]) -> list[str]:
         """The test files in the copy that are at or below these places."""
@@ -131,27 +142,35 @@ class Sandbox:
                 command,
                 cwd=self._folder,
                 env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-                preexec_fn=_limit,
+                preexec_fn=self._limit,
                 capture_output=True,
                 text=True,
                 timeout=TIMEOUT_S,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return Verdict(passed=False)
+            return Verdict(passed=False, told=f"nothing for {TIMEOUT_S} s")
         if done.returncode in _NO_VERDICT:
             raise RuntimeError(f"pytest ran no tests: {done.stdout[-500:]}{done.stderr[-500:]}")
         told = _FAILED.search(done.stdout)
-        return Verdict(passed=done.returncode == 0, failed=told[1] if told else None)
+        said = done.stdout[-_TOLD:] or f"exit code {done.returncode}"
+        return Verdict(passed=done.returncode == 0, failed=told[1] if told else None, told=said)
+
+    def _limit(self) -> None:
+        """In the process of the tests."""
+        if self._processor_s is not None:
+            resource.setrlimit(resource.RLIMIT_CPU, (self._processor_s, self._processor_s))
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether all tests passed, and the file of the first that failed."""
+    """Whether all tests passed, the file of the first that failed, and the end of what was printed."""
 
     passed: bool
     failed: str | None = None
+    told: str = ""
 
 
-def _limit() -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_S, PROCESSOR_S))
+def _used_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
