@@ -18,9 +18,9 @@ class Severity(StrEnum):
 class AlarmSubject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one alarm is about.
 
-    `task` or `member` says whose alarm it is, `worker` who owns that task. `value` and `threshold` are in the unit of the
-    rule's kind; `since_ms` (since 1970) is when the condition began to hold. `causes` are the last ones that
-    are known, the newest first.
+    `task` or `member` says whose alarm it is, `worker` who owns that task. `value` and `threshold` are in the
+    unit of the rule's kind; `since_ms` (since 1970) is when the condition began to hold. `causes` are the
+    last ones that are known, the newest first.
     """
 
     since_ms: int
