@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -10,7 +10,7 @@ from protocol.messages.base import Request, Response
 from protocol.names import Name
 from protocol.states import TransferStep
 
-MOST_TASKS: Final = 500
+MOST_TASKS: Final = 200
 """Of one transfer: all of them change hands in one transaction of either group."""
 
 TransferTasks = Annotated[tuple[Name, ...], msgspec.Meta(min_length=1, max_length=MOST_TASKS)]
@@ -34,10 +34,10 @@ class StartTransferRequest(Request, frozen=True, kw_only=True):
 
 
 class TransferListQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which transfers are asked for: those that `group` gives or gets; `active` leaves out what is over."""
+    """Which transfers are asked for: those that `group` gives or gets; those that are `active`, or over."""
 
     group: Name | None = None
-    active: bool = False
+    state: Literal["active", "over"] | None = None
 
 
 class TransferredTask(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,17 +18,17 @@ from manager.core.commands import (
     SetTarget,
 )
 from manager.core.stored_rows import OwnershipRow
-from manager.core.tasks import transfers
 from manager.core.tasks.transfers import home_after
 from manager.core.transfer_commands import AdvanceTransfer, CancelTransfer, StartTransfer
 from manager.core.transfer_registry import KEPT
 from protocol.messages.ownership import ReportRequest
 from protocol.messages.tasks import TaskHome, TaskReset
-from protocol.states import Target, TaskState
+from protocol.states import Target, TaskState, TransferStep
 from tests.unit.manager.core.bench import Bench, definition
 from tests.unit.manager.core.tasks.transfer_pair import ID, Pair, stored
 
 if TYPE_CHECKING:
+    from manager.core.stored_rows import TransferRow
     from protocol.messages.base import Request
 
 
@@ -319,7 +319,7 @@ def test_a_task_that_comes_back_has_its_own_names_again() -> None:
     assert row.token > pair.b.group.tasks.ownership["t"].token - 1
 
 
-def _of(bench: Bench, transfer: str) -> tuple[transfers.TransferRow, ...]:
+def _of(bench: Bench, transfer: str) -> tuple[TransferRow, ...]:
     return tuple(row for row in stored(bench) if row.transfer == transfer)
 
 
@@ -393,7 +393,7 @@ def test_only_the_latest_transfers_are_remembered() -> None:
         bench.ask(StartTransfer(transfer=transfer, to_group="b", tasks={name: name}))
         bench.pass_time(1)
         mine = _of(bench, transfer)
-        for step in (transfers.TransferStep.ARRIVED, transfers.TransferStep.STARTED):
+        for step in (TransferStep.ARRIVED, TransferStep.STARTED):
             peers = tuple(
                 msgspec.structs.replace(row, group="b", leaves=False, peer_group="a", step=step)
                 for row in mine
