@@ -152,6 +152,8 @@ STATUS: Final = {
     "lag": None,
     "quarantined": False,
     "heap_suspicion": None,
+    "home": None,
+    "transfer": None,
 }
 VIEW: Final = {**STATUS, "definition": DEFINITION, "definition_version": 2}
 
@@ -218,6 +220,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
                 "restart_count": 0,
                 "reset": None,
                 "reached": {"batch_id": 41, "checkpoint": "/shared/flights/delays", "member_id": OTHER},
+                "home": None,
             }
         ],
         "pending": [{"task": "rides", "owner": OTHER, "definition": DEFINITION}],
@@ -260,7 +263,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
     ownership.LagRequest: {**MEMBER, "tasks": {"rides": LAG}},
     ownership.LagResponse: {
         **DONE,
-        "tasks": [{"task": "rides", "definition": DEFINITION, "reset": None}],
+        "tasks": [{"task": "rides", "definition": DEFINITION, "reset": None, "home": None}],
         "tasks_revision": 12,
     },
     checks.CheckRequest: {"definition": DEFINITION, "rows": 10, "begin": "beginning", "timeout_ms": 30_000},
