@@ -19,6 +19,7 @@ _COMMANDS: Final = {
     "run": ("commands.run:command", "Run the tasks of a file in this process, without a manager."),
     "groups": ("commands.groups:command", "See and steer groups."),
     "tasks": ("commands.tasks:command", "Create, see and steer tasks."),
+    "transfers": ("commands.transfers:command", "See and cancel transfers of tasks between groups."),
     "workers": ("commands.workers:command", "See, drain and remove the workers of a group."),
     "managers": ("commands.managers:command", "See the managers of a cluster."),
     "sinks": ("commands.sinks:command", "See the fenced sinks that tasks can write to, and their options."),

@@ -21,6 +21,7 @@ from manager.http.endpoints.quarantine import QuarantineHandlers
 from manager.http.endpoints.sinks import SinkHandlers
 from manager.http.endpoints.task_lists import TaskListHandlers
 from manager.http.endpoints.tasks import TaskHandlers
+from manager.http.endpoints.transfers import TransferHandlers
 from manager.http.forwarding import Forwarding
 from manager.http.front.application import Application
 from manager.http.openapi.description import OpenApiHandlers
@@ -69,7 +70,7 @@ def make_app(
         access, rates, AuditLog(None if audit_writer is None else audit_writer.put, this_manager.id)
     )
     app = Application(runtime, max_request_bytes, _headers(hsts_max_age_s), forwarding.session, runtime.share)
-    for endpoint in endpoints_of(runtime, directory, audit_writer):
+    for endpoint in endpoints_of(runtime, directory, audit_writer, forwarding):
         handler = (
             forwarding.wrap(endpoint.serve, endpoint.held_s) if endpoint.is_forwarded else endpoint.serve
         )
@@ -80,17 +81,26 @@ def make_app(
 
 
 def endpoints_of(
-    runtime: CoordinatorRuntime, directory: Directory, audit: AuditReader | None = None
+    runtime: CoordinatorRuntime,
+    directory: Directory,
+    audit: AuditReader | None = None,
+    forwarding: Forwarding | None = None,
 ) -> list[Endpoint]:
     """Everything that a manager can be asked: the API, and the pages for people."""
-    api = api_of(runtime, directory, audit)
+    api = api_of(runtime, directory, audit, forwarding)
     return [*api, *OpenApiHandlers(api).endpoints(), *Console(runtime, directory, api).endpoints()]
 
 
 def api_of(
-    runtime: CoordinatorRuntime, directory: Directory, audit: AuditReader | None = None
+    runtime: CoordinatorRuntime,
+    directory: Directory,
+    audit: AuditReader | None = None,
+    forwarding: Forwarding | None = None,
 ) -> list[Endpoint]:
-    """What programs ask, but for its description; `audit` is what admins did, nothing without it."""
+    """What programs ask, but for its description.
+
+    `audit` is what admins did, nothing without it; by `forwarding` other managers are asked, none without it.
+    """
     return [
         *MemberHandlers(runtime).endpoints(),
         *TaskListHandlers(runtime).endpoints(),
@@ -99,6 +109,7 @@ def api_of(
         *QuarantineHandlers(runtime).endpoints(),
         *SinkHandlers().endpoints(),
         *ClusterHandlers(directory).endpoints(),
+        *TransferHandlers(runtime, directory, forwarding).endpoints(),
         *EventHandlers(runtime.feed).endpoints(),
         *GroupHandlers(runtime).endpoints(),
         *AuditHandlers(audit or NothingKept()).endpoints(),

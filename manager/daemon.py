@@ -28,6 +28,7 @@ from manager.http.front.limits import Limits
 from manager.http.front.server import Runner
 from manager.outbox.outbox import Outbox
 from manager.runtime.full_collections import short_full_collections
+from manager.runtime.transfer_driver import TransferDriver
 from manager.storage.base import StorageError
 from manager.storage.cluster_state import ManagerIdentity
 from manager.storage.sql_storage import SqlStorage
@@ -101,6 +102,8 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
         stack.push_async_callback(node.leave)
         outbox = Outbox(node.runtime.feed, node.events, settings, routing=node.routing)
         await stack.enter_async_context(outbox)
+        driver = TransferDriver(node.runtime, node.routing, node.transfers)
+        await stack.enter_async_context(driver)
         await stack.enter_async_context(token_refresh)
         await runner.setup()
         context = None if certificate is None else certificate.context

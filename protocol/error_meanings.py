@@ -42,6 +42,11 @@ MEANINGS: Final[Mapping[Code, str]] = {
     ),
     Code.UNKNOWN_TASK: "no such task",
     Code.TASK_EXISTS: "`tasks create` never changes a task; `tasks apply` does",
+    Code.TASK_UNDER_TRANSFER: (
+        "the task is on its way into another group, or out of one: cancel the transfer, or wait for its end"
+    ),
+    Code.TASK_TRANSFERRED: "the transfer is beyond the point of no return: transfer the tasks back instead",
+    Code.UNKNOWN_TRANSFER: "no such transfer, or one that was over long ago",
     Code.PRECONDITION_FAILED: (
         "the task, or the group's list of tasks, is not as `If-Match` or `If-None-Match` has it: look at it "
         "again; `etag` is what it has now; in a list, `problems` name each task whose own condition is not "

@@ -38,3 +38,20 @@ class Target(Enum):
     RUNNING = "RUNNING"
     PAUSED = "PAUSED"
     STOPPED = "STOPPED"
+
+
+class TransferStep(Enum):
+    """How far a task has come on its way into another group (protocol §5, Transfers).
+
+    The first five are of the group that it leaves, which decides; GIVEN is the point of no return. The last
+    three are of the group that it goes to.
+    """
+
+    STOPPING = "STOPPING"
+    STOPPED = "STOPPED"
+    GIVEN = "GIVEN"
+    DONE = "DONE"
+    CANCELLED = "CANCELLED"
+    ARRIVED = "ARRIVED"
+    STARTED = "STARTED"
+    REFUSED = "REFUSED"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from protocol.messages.tasks import TaskHome
 from worker.costs import NO_COSTS, Costs
 from worker.left_out import NOTHING, LeftOut
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 class QuerySpec:
     """One streaming query to run: the task, the fencing token it is run under, and its last reset.
 
-    `reached` is how far the task had come when the token was granted, and in which checkpoint.
+    `reached` is how far the task had come when the token was granted, and in which checkpoint. `home` are the
+    names that checkpoint and sink know it by, None if these are the group's and its own.
     """
 
     group: str
@@ -34,6 +36,17 @@ class QuerySpec:
     definition: Definition
     reset: TaskReset | None = None
     reached: Reached | None = None
+    home: TaskHome | None = None
+
+    @property
+    def resets(self) -> int:
+        """The number of its last reset, 0 before the first."""
+        return 0 if self.reset is None else self.reset.number
+
+    @property
+    def known_as(self) -> TaskHome:
+        """The names that whatever outlives the query knows it by: its checkpoint, sinks, quarantines."""
+        return self.home or TaskHome(self.group, self.task)
 
 
 @dataclass(frozen=True, slots=True)

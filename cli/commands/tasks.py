@@ -9,7 +9,7 @@ from msgspec import Raw, json
 
 from cli.client.admin_client import AdminClient, path_of
 from cli.client.task_pages import as_one, task_pages
-from cli.commands import quarantine, reset
+from cli.commands import quarantine, reset, transfers
 from cli.commands.apply import apply_command, create_command
 from cli.commands.check import check_command
 from cli.exit_codes import DONE
@@ -87,6 +87,8 @@ def status(client: AdminClient, group: str, tasks: tuple[str, ...], *, as_json: 
             click.echo(f"\n{task.task}: {_QUARANTINED}")
         if task.heap_suspicion:
             click.echo(f"\n{task.task}: is suspected: {task.heap_suspicion.said}")
+        if task.transfer:
+            click.echo(f"\n{task.task}: is on its way to another group: transfer {task.transfer}")
         if said := left_out_sentence(task.metrics):
             click.echo(f"\n{task.task}: {said}")
         if task.reset:
@@ -165,4 +167,5 @@ for _verb, _help, _method, _result in (
 ):
     command.add_command(_steering(_verb, _help, _method, _result))
 command.add_command(reset.command)
+command.add_command(transfers.transfer_command)
 command.add_command(quarantine.command)

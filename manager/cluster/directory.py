@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
     from manager.storage.cluster_state import ClusterState
     from manager.storage.sql_storage import SqlStorage
+    from manager.storage.transfer_table import TransferTable
     from protocol.messages.assignors import GroupAssignors
     from protocol.messages.groups import Coordinator, GroupSummary
 
@@ -41,6 +42,11 @@ class Directory:
         self._routing = routing
         self._storage = storage
         self._runtime = runtime
+
+    @property
+    def transfers(self) -> TransferTable:
+        """What all groups have stored of transfers."""
+        return self._storage.transfers
 
     def is_here(self, group: str) -> bool:
         """Whether requests of `group` are answered by this process: it is ours, or nobody else's."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from manager.storage.cluster_state import ManagerIdentity
     from manager.storage.sql_storage import SqlStorage
     from manager.storage.token_table import TokenTable
+    from manager.storage.transfer_table import TransferTable
 
 log = structlog.get_logger(__name__)
 
@@ -36,6 +37,7 @@ class Node:
     events: EventLog
     tokens: TokenTable
     audit: AuditTable
+    transfers: TransferTable
     lock: ProcessLock | None
 
     async def leave(self) -> None:
@@ -72,4 +74,14 @@ async def open_node(settings: ManagerSettings, storage: SqlStorage, me: ManagerI
     else:
         controller = SingleManager(held_slots, storage.leases, routing, runtime.slots)
     directory = Directory(held_slots, routing, storage, runtime)
-    return Node(runtime, controller, routing, directory, storage.events, storage.tokens, storage.audit, lock)
+    return Node(
+        runtime,
+        controller,
+        routing,
+        directory,
+        storage.events,
+        storage.tokens,
+        storage.audit,
+        storage.transfers,
+        lock,
+    )

@@ -77,6 +77,27 @@ def task(group: Group, name: str) -> TaskRow:
     return row
 
 
+def not_moving(group: Group, name: str) -> None:
+    """No transfer has the task called so in its hands (protocol §5, Transfers)."""
+    transfer = group.transfers.moving.get(name)
+    if transfer is not None:
+        raise RefusedError(
+            ErrorCode.TASK_UNDER_TRANSFER,
+            f"task {name} of group {group.name} is under transfer {transfer}; cancel it, or wait for its end",
+        )
+
+
+def movable(group: Group, name: str) -> TaskRow:
+    """The task called so, which is to be changed.
+
+    Raises:
+        RefusedError: as `task`, or TASK_UNDER_TRANSFER.
+    """
+    row = task(group, name)
+    not_moving(group, name)
+    return row
+
+
 def instance(group: Group, member_id: str, instance_id: str | None) -> None:
     """An instance id speaks for the member it was last given to, and for no other (KIP-345)."""
     if instance_id is None:

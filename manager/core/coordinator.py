@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from manager.core import commands, connections, loading, member_ids, purgatory, scheduling, sessions
+from manager.core import (
+    commands,
+    connections,
+    loading,
+    member_ids,
+    purgatory,
+    scheduling,
+    sessions,
+    transfer_commands,
+)
 from manager.core.group import Group
 from manager.core.history import HistoryMemory
 from manager.core.membership import (
@@ -35,6 +44,7 @@ from manager.core.tasks import (
     reports,
     resets,
     task_lists,
+    transfers,
 )
 from manager.core.timers import Timers
 from manager.core.turn import ClockReading, Turn
@@ -96,6 +106,9 @@ RULES: dict[type[Request], Callable[[Turn, Any, Parked], None]] = {
     commands.SetTarget: definitions.set_target,
     commands.RestartTask: definitions.restart,
     commands.ResetTask: resets.reset,
+    transfer_commands.StartTransfer: transfers.start,
+    transfer_commands.CancelTransfer: transfers.cancel,
+    transfer_commands.AdvanceTransfer: transfers.advance,
 }
 
 DEADLINES: dict[str, Callable[[Turn, str], None]] = {

@@ -17,9 +17,11 @@ from manager.core.stored_rows import (
     OwnershipRow,
     RebalanceRow,
     TaskRow,
+    TransferRow,
 )
 from manager.core.task_registry import TaskRegistry
 from manager.core.timers import Timers
+from manager.core.transfer_registry import TransferRegistry
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
@@ -88,6 +90,7 @@ class Group:
     unsynced: set[str] = field(default_factory=set)
     offsets: dict[str, OffsetRow] = field(default_factory=dict)
     tasks: TaskRegistry = field(init=False)
+    transfers: TransferRegistry = field(default_factory=TransferRegistry)
     rebalances: deque[RebalanceRow] = field(default_factory=lambda: deque(maxlen=REBALANCES_KEPT))
     history: BoundedHistory[GroupHistoryLine] = field(init=False)
     timers: Timers[TimerKey] = field(default_factory=Timers)
@@ -180,6 +183,8 @@ class Group:
                 self.tasks.keep_definition(change)
             case OwnershipRow():
                 self.tasks.keep_ownership(change)
+            case TransferRow():
+                self.transfers.keep(change)
             case RebalanceRow():
                 self.rebalances.append(change)
             case Dropped():
@@ -198,6 +203,8 @@ class Group:
             self.offsets.pop(last, None)
         elif dropped.kind is TaskRow:
             self.tasks.forget_task(last)
+        elif dropped.kind is TransferRow:
+            self.transfers.drop(*dropped.key[1:])
         elif dropped.kind is RebalanceRow:
             self.rebalances = deque(
                 (row for row in self.rebalances if row.key != dropped.key), REBALANCES_KEPT

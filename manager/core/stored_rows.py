@@ -15,8 +15,8 @@ from protocol.connectors import Needs
 from protocol.messages.base import NULL
 from protocol.messages.events import Event
 from protocol.messages.membership import EngineEnd, Protocol
-from protocol.messages.tasks import Reached, TaskReset
-from protocol.states import GroupState, Target, TaskState
+from protocol.messages.tasks import Reached, TaskHome, TaskReset
+from protocol.states import GroupState, Target, TaskState, TransferStep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,7 +150,8 @@ class OwnershipRow(Row, frozen=True, kw_only=True):
     waited for; with an owner it says that this one may run it without a fence, whatever the present
     definition says. `blame` is there while workers' deaths are held against the task. `reached` is as of
     the first batch in a checkpoint, and of when the row was stored last: the task may be further. `unsettled`
-    says that somebody before may still write for it: no owner since has raised the fence in its sink.
+    says that somebody before may still write for it: no owner since has raised the fence in its sink. `home`
+    are the names that sinks and checkpoints know it by, if these are not the group's and its own.
     """
 
     task: str
@@ -167,11 +168,59 @@ class OwnershipRow(Row, frozen=True, kw_only=True):
     blame: Blame | None = None
     reached: Reached | None = None
     unsettled: bool = False
+    home: TaskHome | None = None
 
     @property
     def is_quarantined(self) -> bool:
         """Whether the task is not to be started any more."""
         return self.blame is not None and self.blame.quarantined
+
+
+class Parcel(msgspec.Struct, frozen=True):
+    """All that a task is, as it leaves its group: the rows of it there."""
+
+    task: TaskRow
+    ownership: OwnershipRow
+
+
+class TransferRow(Row, frozen=True, kw_only=True):
+    """A task on its way between two groups, as one of them has it (protocol §5, Transfers).
+
+    The group that it leaves decides, and keeps a row of what came of it; the other one's is gone at the end.
+
+    Args:
+        transfer: which transfer it is part of; both groups have the same.
+        task: its name here.
+        leaves: whether this is the group that it leaves.
+        peer_group: the other group.
+        peer_task: its name there.
+        step: how far it has come here.
+        target: what was wanted of it before.
+        started_at_ms: when it was asked for, in milliseconds since 1970.
+        changed_at_ms: when it came to `step`, likewise.
+        by: who asked for it.
+        cause: why it was cancelled or refused.
+        parcel: what goes over; from the stop of the task until the transfer is over.
+    """
+
+    key_length: ClassVar[int] = 3
+    transfer: str
+    task: str
+    leaves: bool
+    peer_group: str
+    peer_task: str
+    step: TransferStep
+    target: Target
+    started_at_ms: int
+    changed_at_ms: int
+    by: str | None = None
+    cause: str | None = None
+    parcel: Parcel | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing will become of it any more."""
+        return self.step in {TransferStep.DONE, TransferStep.CANCELLED}
 
 
 class RebalanceRow(Row, frozen=True, kw_only=True):

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from protocol.errors import Failure
     from protocol.messages.base import Response
     from protocol.messages.tasks import TaskResponse, TaskStatusResponse
+    from protocol.messages.transfers import TransferResponse
 
-    Outcome = Response | TaskResponse | TaskStatusResponse | Failure
+    Outcome = Response | TaskResponse | TaskStatusResponse | TransferResponse | Failure
 
 MAX_NOTE_LENGTH = 512
 MAX_CAUSE_LENGTH = 2000

@@ -30,6 +30,7 @@ LONGEST: Final = 500
 """Characters that are kept of what a client has sent."""
 NOBODY: Final = "nobody who may"
 NOTED: Final = web.RequestKey("noted", str)
+NAMED: Final = web.RequestKey("group", str)
 BROKEN_OFF: Final = "the connection closed before the answer; it may have been done"
 _CHANGING: Final = frozenset({Role.OPERATOR, Role.ADMIN})
 
@@ -97,7 +98,7 @@ class AuditLog:
             host=host_of(request),
             manager=self._manager,
             forwarded_by=_plain(request.headers.get(FORWARDED_BY)),
-            group=_plain(request.match_info.get("group")),
+            group=_plain(request.match_info.get("group", request.get(NAMED))),
             task=_plain(request.match_info.get("task")),
             member_id=_plain(request.match_info.get("member_id")),
             **how,
@@ -123,6 +124,11 @@ class AuditLog:
 def note(request: HttpRequest, how_much: str) -> None:
     """Have the entry about `request` say how much was asked for; for handlers. Nothing that bodies quote."""
     request[NOTED] = how_much
+
+
+def name_group(request: HttpRequest, group: str) -> None:
+    """Have the entry about `request` be about a group that its path does not name; for handlers."""
+    request[NAMED] = group
 
 
 def _plain(text: str | None) -> str | None:

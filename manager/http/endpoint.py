@@ -176,7 +176,7 @@ def _errors_of_shape(endpoint: Endpoint) -> set[ErrorCode]:
         }
     if endpoint.asks is not None and any(each.name == GROUP for each in parameters_of(endpoint.asks)):
         codes.add(ErrorCode.INVALID_GROUP_ID)
-    if endpoint.asks is not None or "{task}" in endpoint.path:
+    if endpoint.asks is not None or "{task}" in endpoint.path or "{transfer}" in endpoint.path:
         codes.add(ErrorCode.INVALID_REQUEST)
     if endpoint.body is not None:
         codes |= {ErrorCode.INVALID_REQUEST, ErrorCode.PAYLOAD_TOO_LARGE}

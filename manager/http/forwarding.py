@@ -85,16 +85,27 @@ class Forwarding:
         """
 
         async def handle(request: HttpRequest) -> web.StreamResponse:
-            name = request.match_info["group"]
-            if not is_legal_name(name) or FORWARDED_BY in request.headers or self._directory.is_here(name):
-                return await handler(request)
-            owner = self._directory.coordinator(name)
-            return await (handler(request) if owner is None else self._forward(request, owner, held_s))
+            passed = await self.pass_on(request, request.match_info["group"], held_s)
+            return await handler(request) if passed is None else passed
 
         return handle
 
-    async def _forward(self, request: HttpRequest, owner: Coordinator, held_s: float) -> web.Response:
-        body = await read_body(request)
+    async def pass_on(
+        self, request: HttpRequest, group: str, held_s: float = 0.0, body: bytes | None = None
+    ) -> web.StreamResponse | None:
+        """The answer of the manager that has `group`; None if `request` is to be answered here.
+
+        `body` is that of a request whose own was read already.
+        """
+        if not is_legal_name(group) or FORWARDED_BY in request.headers or self._directory.is_here(group):
+            return None
+        owner = self._directory.coordinator(group)
+        return None if owner is None else await self._forward(request, owner, held_s, body)
+
+    async def _forward(
+        self, request: HttpRequest, owner: Coordinator, held_s: float, known: bytes | None = None
+    ) -> web.Response:
+        body = await read_body(request) if known is None else known
         headers = [(k, v) for k, v in request.headers.items() if k.lower() not in OUR_OWN]
         headers.append((FORWARDED_BY, self._this_manager.id))
         url = URL(owner.url.rstrip("/") + request.raw_path, encoded=True)

@@ -67,6 +67,8 @@ class CoordinatorRuntime:
         self.slots = SlotLoader(self._coordinator, storage, self._routing, self._writer, self.meter)
         self.broken = asyncio.Event()
         """Set when nothing can be stored any more, however well the storage is: the process has to end."""
+        self.transfers_wanted = asyncio.Event()
+        """Set when a transfer was begun or cancelled here: word is to be carried at once."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = 0
         self._serving = False

@@ -24,7 +24,7 @@ from protocol.states import GroupState
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from sqlalchemy import Connection, Dialect, Select
+    from sqlalchemy import ColumnElement, Connection, Dialect, Select
     from sqlalchemy.types import TypeEngine
 
     Decode = Callable[[Any], Any] | None
@@ -104,6 +104,13 @@ def read_table(connection: Connection, kind: type[Row]) -> Iterator[Row]:
     """The rows of one table, each as a `kind` or as an `Unreadable`."""
     for some in _read_some(connection, kind, None):
         yield from some
+
+
+def made_rows(connection: Connection, kind: type[Row], chosen: ColumnElement[bool]) -> Iterator[Row]:
+    """The rows of one table that are `chosen`, each as a `kind` or as an `Unreadable`."""
+    decoders = _decoders(kind, connection.dialect)
+    found = connection.execute(_as_stored(kind).where(chosen))
+    yield from (_made(kind, dict(each), decoders) for each in found.mappings())
 
 
 def _read_some(

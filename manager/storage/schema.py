@@ -26,15 +26,17 @@ from manager.core.stored_rows import (
     OffsetRow,
     OwnerLease,
     OwnershipRow,
+    Parcel,
     RebalanceRow,
     Row,
     TaskRow,
+    TransferRow,
 )
 from protocol.connectors import Needs
 from protocol.messages.events import Event
 from protocol.messages.membership import Protocol
-from protocol.messages.tasks import Reached, TaskReset
-from protocol.states import GroupState, Target, TaskState
+from protocol.messages.tasks import Reached, TaskHome, TaskReset
+from protocol.states import GroupState, Target, TaskState, TransferStep
 
 if TYPE_CHECKING:
     from sqlalchemy import Dialect
@@ -59,7 +61,7 @@ class Json(TypeDecorator[Any]):
         return msgspec.json.decode(value or b"null", type=self.kind)
 
 
-def _enum(kind: type[GroupState | TaskState | Target]) -> Enum:
+def _enum(kind: type[GroupState | TaskState | Target | TransferStep]) -> Enum:
     return Enum(kind, native_enum=False, length=32, values_callable=lambda k: [member.value for member in k])
 
 
@@ -147,6 +149,25 @@ TABLES: dict[type[Row], Table] = {
         Column("blame", Json(Blame | None)),
         Column("reached", Json(Reached | None)),
         Column("unsettled", Boolean, nullable=False),
+        Column("home", Json(TaskHome | None)),
+    ),
+    TransferRow: Table(
+        "transfers",
+        METADATA,
+        _key("group"),
+        _key("transfer"),
+        _key("task"),
+        Column("leaves", Boolean, nullable=False),
+        _text("peer_group"),
+        _text("peer_task"),
+        Column("step", _enum(TransferStep), nullable=False),
+        Column("target", _enum(Target), nullable=False),
+        _count("started_at_ms"),
+        _count("changed_at_ms"),
+        Column("by", Text),
+        Column("cause", Text),
+        Column("parcel", Json(Parcel | None)),
+        Index("transfers_by_id", "transfer"),
     ),
     RebalanceRow: Table(
         "rebalances",

@@ -18,6 +18,7 @@ from manager.storage.row_reader import group_sizes, read_rows, still_unreadable
 from manager.storage.row_writer import write_rows
 from manager.storage.stored_groups import announced_assignors, group_statuses, summaries
 from manager.storage.token_table import TokenTable
+from manager.storage.transfer_table import TransferTable
 from protocol.messages.events import Event
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class SqlStorage:
         self.leases = LeaseTable(self._database)
         self.tokens = TokenTable(self._database)
         self.audit = AuditTable(self._database)
+        self.transfers = TransferTable(self._database)
 
     async def open(self) -> None:
         """Connect and migrate."""

@@ -30,6 +30,10 @@ class EventType(StrEnum):
     TASK_SUSPECTED = "task.suspected"
     TASK_LIMIT_EXCEEDED = "task.limit_exceeded"
     ROWS_QUARANTINED = "rows.quarantined"
+    TRANSFER_STARTED = "transfer.started"
+    TRANSFER_GIVEN = "transfer.given"
+    TRANSFER_COMPLETED = "transfer.completed"
+    TRANSFER_CANCELLED = "transfer.cancelled"
     GROUP_DELETED = "group.deleted"
     MANAGER_CHANGED = "manager.changed"
     EVENTS_PRUNED = "events.pruned"
@@ -59,6 +63,9 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     restart_count: int | None = None
     rows: int | None = None
     reasons: dict[str, int] | None = None
+    transfer: str | None = None
+    to_group: str | None = None
+    to_task: str | None = None
     manager: Coordinator | None = None
     slots: int | None = None
     after: int | None = None

@@ -10,7 +10,7 @@ import msgspec
 from protocol.messages.base import BatchId, Generation, Millis, Request, Response, Revision, Token
 from protocol.messages.lag import TaskLag
 from protocol.messages.resources import WorkerResources
-from protocol.messages.tasks import Definition, Reached, TaskReset
+from protocol.messages.tasks import Definition, Reached, TaskHome, TaskReset
 from protocol.names import Name
 from protocol.states import TaskState
 from protocol.task_metrics import out_of_range
@@ -46,7 +46,8 @@ class GrantedTask(msgspec.Struct, frozen=True):
     """A task the caller owns now, with all it needs to run it.
 
     `definition_version` counts the changes of a definition; it begins anew with a task of the same name. A
-    checkpoint that does not know of the batch that was `reached` is not the task's.
+    checkpoint that does not know of the batch that was `reached` is not the task's. `home` are the names that
+    checkpoint and sink know it by, if these are not its own.
     """
 
     task: str
@@ -57,6 +58,7 @@ class GrantedTask(msgspec.Struct, frozen=True):
     restart_count: int
     reset: TaskReset | None = None
     reached: Reached | None = None
+    home: TaskHome | None = None
 
 
 class PendingTask(msgspec.Struct, frozen=True):
@@ -191,11 +193,12 @@ class LagRequest(Request, frozen=True, kw_only=True):
 
 
 class OwnerlessTask(msgspec.Struct, frozen=True, kw_only=True):
-    """A task whose lag nobody else tells: what it reads, and the last reset, which its checkpoint goes by."""
+    """A task whose lag nobody else tells: what it reads; its checkpoint goes by the last reset and `home`."""
 
     task: str
     definition: Definition
     reset: TaskReset | None = None
+    home: TaskHome | None = None
 
 
 class LagResponse(Response, frozen=True, kw_only=True):

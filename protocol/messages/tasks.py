@@ -34,6 +34,16 @@ class TaskReset(msgspec.Struct, frozen=True):
     offsets: Offsets = EARLIEST
 
 
+class TaskHome(msgspec.Struct, frozen=True):
+    """The names that checkpoints, sinks and quarantines know a task by, if it has not always had its own.
+
+    A task that has come from another group keeps those it was created under: what knows it, knows it still.
+    """
+
+    group: str
+    task: str
+
+
 class Reached(msgspec.Struct, frozen=True):
     """How far a task has come: the last batch heard of, in which checkpoint that was, and at which member."""
 
@@ -209,7 +219,10 @@ class ValidateTaskResponse(Response, frozen=True, kw_only=True):
 
 
 class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How a task is doing; one that is `quarantined` is given to nobody before somebody takes its side."""
+    """How a task is doing; one that is `quarantined` is given to nobody before somebody takes its side.
+
+    `transfer` is the one that it is under, `home` the names that its sink knows it by if these are others.
+    """
 
     task: str
     state: str
@@ -227,6 +240,8 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
     lag: TaskLag | None = None
     quarantined: bool = False
     heap_suspicion: HeapSuspicion | None = None
+    home: TaskHome | None = None
+    transfer: str | None = None
 
 
 class TaskStatusResponse(TaskStatus, frozen=True, kw_only=True):

@@ -37,7 +37,7 @@ from tests.fakes.turns import until
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from protocol.messages.tasks import Reached, TaskReset
+    from protocol.messages.tasks import Reached, TaskHome, TaskReset
 
 Asked = TypeVar("Asked", bound=msgspec.Struct)
 Request = TypeVar("Request", bound=msgspec.Struct)
@@ -54,11 +54,12 @@ def granted(
     *,
     reset: TaskReset | None = None,
     reached: Reached | None = None,
+    home: TaskHome | None = None,
     **changes: Any,
 ) -> GrantedTask:
     """A granted task; `changes` are keys of its definition."""
     definition = msgspec.Raw(msgspec.json.encode(DEFINITION | changes))
-    return GrantedTask(task, token, target, definition, version, restart_count, reset, reached)
+    return GrantedTask(task, token, target, definition, version, restart_count, reset, reached, home)
 
 
 def failure(code: ErrorCode, **fields: Any) -> Failure:

@@ -24,6 +24,7 @@ def rows_of(group: Group) -> Iterator[Row]:
     yield from group.tasks.definitions.values()
     yield from group.tasks.ownership.values()
     yield from group.rebalances
+    yield from group.transfers.rows()
 
 
 def durable(group: Group) -> dict[tuple[Any, ...], Any]:

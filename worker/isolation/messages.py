@@ -12,7 +12,7 @@ import msgspec
 
 from definition.document import parse_definition
 from protocol.messages.resources import WorkerResources
-from protocol.messages.tasks import Reached, TaskReset
+from protocol.messages.tasks import Reached, TaskHome, TaskReset
 from telemetry.secrets import scrub
 from worker.query_engine import Progress, QueryError, QuerySpec, Stall
 from worker.spark.settings import SparkSettings
@@ -41,18 +41,19 @@ class Run(msgspec.Struct, frozen=True, array_like=True, tag="run"):
     definition: bytes
     reset: TaskReset | None
     reached: Reached | None
+    home: TaskHome | None
 
     @classmethod
     def of(cls, spec: QuerySpec) -> Run:
         """The query of `spec`."""
         document = msgspec.json.encode(spec.definition)
-        return cls(spec.group, spec.task, spec.token, document, spec.reset, spec.reached)
+        return cls(spec.group, spec.task, spec.token, document, spec.reset, spec.reached, spec.home)
 
     @property
     def spec(self) -> QuerySpec:
         """The query again."""
         definition = parse_definition(self.definition)
-        return QuerySpec(self.group, self.task, self.token, definition, self.reset, self.reached)
+        return QuerySpec(self.group, self.task, self.token, definition, self.reset, self.reached, self.home)
 
 
 class Stop(msgspec.Struct, frozen=True, array_like=True, tag="stop"):

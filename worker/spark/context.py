@@ -46,12 +46,12 @@ class TaskContext:
 
     @property
     def group(self) -> str:
-        """The group the task belongs to."""
+        """The group the task was created in; a transfer does not change it."""
         return self._output.owner.group
 
     @property
     def task(self) -> str:
-        """The task's name."""
+        """The name the task was created under; a transfer does not change it."""
         return self._output.owner.task
 
     @property

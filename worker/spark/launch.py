@@ -15,10 +15,10 @@ from worker.query_engine import QueryError
 from worker.secrets import Secrets
 from worker.sinks.errors import SinkError
 from worker.sinks.factory import open_sink
-from worker.sinks.fence import Owner
 from worker.sinks.quarantine.elsewhere import quarantine_owner
 from worker.sinks.quarantine.plan import putting_aside
 from worker.spark.adoption import Wanted, adopted, made_of
+from worker.spark.identity import owner_of
 from worker.spark.kafka.source_offsets import by_source, committed_offsets, is_order_needed, kafka_sources
 from worker.spark.kafka.sources import require_sources, watch_sources, with_patience
 from worker.spark.quarantine.moved import leave_former
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from worker.lag.offset_log import Offsets as KafkaOffsets
     from worker.lag.offset_log import Order
     from worker.query_engine import QuerySpec
-    from worker.sinks.fence import FenceRow
+    from worker.sinks.fence import FenceRow, Owner
     from worker.sinks.quarantine.plan import PuttingAside
     from worker.spark.backend import Handle, QuerySession, SparkBackend
     from worker.spark.checkpoint import CheckpointFolder
@@ -80,9 +80,8 @@ def launch(
     Raises:
         QueryError, SinkError: and whatever Spark raises; nothing is left running then.
     """
-    resets = 0 if spec.reset is None else spec.reset.number
-    owner = Owner(spec.group, spec.task, spec.token, resets)
-    checkpoint = settings.checkpoint(spec.group, spec.task, resets)
+    owner = owner_of(spec)
+    checkpoint = settings.checkpoint_of(spec)
     secrets = Secrets(settings.allow_secret_env, settings.secrets_dir)
     resolved = secrets.resolve(spec.definition)
     require_harmless(resolved.definition, spec.definition, settings.allow_jdbc)
@@ -103,7 +102,7 @@ def launch(
         definition = begun_anew(resolved.definition, spec.reset)
         if backend.brokers is None:
             definition = with_patience(definition)
-        writer = writer_of(session, definition, settings, steps, aside).queryName(spec.task)
+        writer = writer_of(session, definition, settings, steps, aside).queryName(owner.task)
         steps.at(f"the checkpoint {checkpoint}")
         session.inherit(made)
         found = session.checkpoint.verify(owner, session.output.claimed)
@@ -232,8 +231,7 @@ def settle(
     Raises:
         QueryError, SinkError: and whatever Spark raises.
     """
-    resets = 0 if spec.reset is None else spec.reset.number
-    owner = Owner(spec.group, spec.task, spec.token, resets)
+    owner = owner_of(spec)
     definition = Secrets(settings.allow_secret_env, settings.secrets_dir).resolve(spec.definition).definition
     aside = putting_aside(spec.definition, definition)
     _require_lease(may_write)
@@ -242,7 +240,7 @@ def settle(
         _claim(backend, definition.sink, definition.spark_conf, owner, aside)
     steps.at("Spark, to end what a former owner has left running")
     _require_lease(may_write)
-    backend.end_former(owner, settings.checkpoint(spec.group, spec.task, resets))
+    backend.end_former(owner, settings.checkpoint_of(spec))
 
 
 def _claim(

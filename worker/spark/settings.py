@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
+
+if TYPE_CHECKING:
+    from worker.query_engine import QuerySpec
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>/.*)", re.DOTALL)
 """What Hadoop takes for a URL with a path from the root; it needs no `//` (`file:/data`)."""
@@ -53,6 +57,11 @@ class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
 
         """
         return f"{self.root}/{group}/{task}~{resets}" if resets else f"{self.root}/{group}/{task}"
+
+    def checkpoint_of(self, spec: QuerySpec) -> str:
+        """Where the progress of a query is kept, under the names that it is known by."""
+        home = spec.known_as
+        return self.checkpoint(home.group, home.task, spec.resets)
 
     @property
     def root(self) -> str:

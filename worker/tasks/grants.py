@@ -10,7 +10,7 @@ from protocol.states import Target
 
 if TYPE_CHECKING:
     from protocol.messages.ownership import GrantedTask
-    from protocol.messages.tasks import Reached, TaskReset
+    from protocol.messages.tasks import Reached, TaskHome, TaskReset
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class Grant:
     restart_count: int
     reset: TaskReset | None = None
     reached: Reached | None = None
+    home: TaskHome | None = None
     fault: str = ""
     revision: int | None = None
 
@@ -67,6 +68,7 @@ def read_grant(granted: GrantedTask, known: Grant | None = None, revision: int |
         restart_count=granted.restart_count,
         reset=granted.reset,
         reached=granted.reached,
+        home=granted.home,
         fault=fault,
         revision=revision,
     )

@@ -204,9 +204,8 @@ class TaskLife:
             prepared.discard()
 
     def _spec(self, grant: Grant, definition: Definition) -> QuerySpec:
-        return QuerySpec(
-            self._context.settings.group, self.task, self.token, definition, grant.reset, grant.reached
-        )
+        group = self._context.settings.group
+        return QuerySpec(group, self.task, self.token, definition, grant.reset, grant.reached, grant.home)
 
     async def _on_end(self, error: QueryError | None, definition: Definition) -> None:
         """Without an error a bounded query has come to its end: whether it is one, it knows best itself."""

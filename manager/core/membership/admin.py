@@ -71,6 +71,8 @@ def delete_group(turn: Turn, _: DeleteGroup, parked: Parked) -> None:
     checks.known(group)
     if group.state is not GroupState.EMPTY:
         raise RefusedError(ErrorCode.NON_EMPTY_GROUP, f"group {group.name} has members")
+    for task in group.transfers.moving:
+        checks.not_moving(group, task)
     group_states.move(turn, group_states.BURY)
     expiry.forget_group(turn, "deleted by an admin")
     turn.answer(parked, Response())

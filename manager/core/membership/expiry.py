@@ -86,6 +86,8 @@ def forget_group(turn: Turn, cause: str) -> None:
         turn.drop(row)
     for task in tuple(group.tasks.definitions.values()):
         definitions.forget(turn, task)
+    for transfer in tuple(group.transfers.rows()):
+        turn.drop(transfer)
     for line in tuple(group.rebalances):
         turn.drop(line)
     turn.drop(group.header)

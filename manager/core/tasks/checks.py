@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from assignors.base import Member as Candidate
 from assignors.base import Task as Wanted
 from assignors.eligibility import Eligibility
 from manager.core import checks as rules
 from manager.core.tasks import errands
+from manager.core.tasks.placing import candidate
 from protocol.errands import ErrandKind
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.checks import CheckResponse, FetchCheckResponse
@@ -48,7 +48,7 @@ def _eligible(group: Group, definition: NewDefinition) -> list[Member]:
         for member in group.members.values()
         if not member.row.draining
     ]
-    eligibility = Eligibility([_candidate(member, metadata) for member, metadata in present])
+    eligibility = Eligibility([candidate(member, metadata) for member, metadata in present])
     wanted = Wanted("", worker=definition.worker, labels=definition.labels, needs=definition.needs)
     able = [present[index] for index in eligibility.of(wanted)]
     found = [member for member, metadata in able if metadata.checks]
@@ -56,16 +56,6 @@ def _eligible(group: Group, definition: NewDefinition) -> list[Member]:
         why = _why_nobody(group, eligibility.why_nobody(wanted), are_drained=not present)
         raise RefusedError(ErrorCode.NO_ELIGIBLE_WORKER, why)
     return found
-
-
-def _candidate(member: Member, metadata: WorkerMetadata) -> Candidate:
-    return Candidate(
-        member.id,
-        instance_id=member.row.instance_id,
-        labels=metadata.labels,
-        spark=metadata.spark,
-        formats=metadata.formats,
-    )
 
 
 def _why_nobody(group: Group, missing: str | None, *, are_drained: bool) -> str:

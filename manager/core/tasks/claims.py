@@ -127,6 +127,7 @@ def _granted(turn: Turn, row: OwnershipRow) -> GrantedTask:
         restart_count=definition.restart_count,
         reset=row.reset,
         reached=turn.group.tasks.reached_by(row.task),
+        home=row.home,
     )
 
 

@@ -42,6 +42,8 @@ def put(turn: Turn, request: PutTask, parked: Parked) -> None:
     checks.not_dead(group)
     before, wanted = plan(group, request)
     checks.meets(request.conditions, before)
+    if wanted != before:
+        checks.not_moving(group, request.task)
     row = upsert(turn, before, wanted)
     turn.answer(parked, PutTaskResponse(created=before is None, view=task_response(turn, row)))
 
@@ -51,7 +53,7 @@ def upsert(turn: Turn, before: TaskRow | None, wanted: TaskRow) -> TaskRow:
     if before is None:
         return _add(turn, wanted)
     row = _redefine(turn, before, msgspec.structs.replace(wanted, target=before.target))
-    return _retarget(turn, row, wanted.target)
+    return retarget(turn, row, wanted.target)
 
 
 def plan(group: Group, request: PutTask) -> tuple[TaskRow | None, TaskRow]:
@@ -196,20 +198,31 @@ def _revive(turn: Turn, row: TaskRow) -> bool:
 
 def set_target(turn: Turn, request: SetTarget, parked: Parked) -> None:
     """Pause, resume or stop; whoever resumes a task takes its side against what is held against it."""
-    row = _retarget(turn, checks.task(turn.group, request.task), request.target)
+    row = retarget(turn, checks.movable(turn.group, request.task), request.target)
     if request.target is Target.RUNNING:
         _pardon(turn, row)
     turn.answer(parked, status_response(turn, row))
 
 
-def _retarget(turn: Turn, row: TaskRow, target: Target) -> TaskRow:
+def retarget(turn: Turn, row: TaskRow, target: Target, *, pardons: bool = True) -> TaskRow:
+    """Have something else wanted of a task.
+
+    Args:
+        turn: the step this is part of.
+        row: the task.
+        target: what is wanted.
+        pardons: whether somebody who wants it to run takes its side against what is held against it.
+
+    Returns:
+        The task as it is now.
+    """
     if target is row.target:
         return row
     registry, before = turn.group.tasks, row.target
     row = change(turn, msgspec.structs.replace(row, target=target))
     if before is Target.STOPPED:
         ownership.end_patience(turn, row.task)
-    if target is Target.RUNNING:
+    if target is Target.RUNNING and pardons:
         _pardon(turn, row)
     if Target.STOPPED in {before, target}:
         owned = registry.ownership_of(turn.group.name, row.task)
@@ -229,7 +242,7 @@ def _pardon(turn: Turn, row: TaskRow) -> None:
 
 def restart(turn: Turn, request: RestartTask, parked: Parked) -> None:
     """Start the query anew on its owner, without a rebalance; a completed task runs once more."""
-    row = checks.task(turn.group, request.task)
+    row = checks.movable(turn.group, request.task)
     row = change(turn, msgspec.structs.replace(row, restart_count=row.restart_count + 1))
     if _revive(turn, row):
         scheduling.rebalance_soon(turn)
@@ -238,7 +251,7 @@ def restart(turn: Turn, request: RestartTask, parked: Parked) -> None:
 
 def delete(turn: Turn, request: DeleteTask, parked: Parked) -> None:
     """Forget a task; its owner finds out at once, its token goes on counting."""
-    row = checks.task(turn.group, request.task)
+    row = checks.movable(turn.group, request.task)
     checks.meets(request.conditions, row)
     remove(turn, row)
     turn.answer(parked, Response())

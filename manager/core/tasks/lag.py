@@ -85,8 +85,8 @@ def _ownerless(group: Group) -> list[TaskRow]:
 def _asked(turn: Turn, row: TaskRow) -> OwnerlessTask:
     group = turn.group
     _progress(group, row.task).lag_asked_at = turn.now
-    reset = group.tasks.ownership_of(group.name, row.task).reset
-    return OwnerlessTask(task=row.task, definition=row.definition, reset=reset)
+    known = group.tasks.ownership_of(group.name, row.task)
+    return OwnerlessTask(task=row.task, definition=row.definition, reset=known.reset, home=known.home)
 
 
 def _asked_at(group: Group, row: TaskRow) -> int:

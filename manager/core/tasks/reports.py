@@ -23,7 +23,7 @@ from manager.core.tasks import (
 )
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.ownership import ReleaseRequest, ReportRequest, TaskErrorsResponse, TaskReport
-from protocol.messages.tasks import Reached
+from protocol.messages.tasks import Reached, TaskHome
 from protocol.states import TaskState
 
 if TYPE_CHECKING:
@@ -93,9 +93,21 @@ def _judge(
     if found is msgspec.UNSET:
         return msgspec.UNSET
     return {
-        task: (ErrorCode.STALE_TOKEN if _is_stale(group.tasks.ownership.get(task), token) else ErrorCode.NONE)
+        task: (ErrorCode.STALE_TOKEN if _is_stale(_known_as(group, task), token) else ErrorCode.NONE)
         for task, token in found.items()
     }
+
+
+def _known_as(group: Group, name: str) -> OwnershipRow | None:
+    """The ownership of what queries call `name`; after a transfer that is not the task called so.
+
+    What has gone to another group under that name is not ours to judge.
+    """
+    row = group.tasks.ownership.get(name.partition("~")[0])
+    if row is None:
+        return None
+    home = row.home or TaskHome(group.name, row.task)
+    return row if home == TaskHome(group.name, name) else None
 
 
 def _is_stale(row: OwnershipRow | None, token: int) -> bool:

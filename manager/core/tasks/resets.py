@@ -31,7 +31,7 @@ def reset(turn: Turn, request: ResetTask, parked: Parked) -> None:
     might still write into a sink that has been emptied for the rows to come.
     """
     group = turn.group
-    row = checks.task(group, request.task)
+    row = checks.movable(group, request.task)
     _check_stopped(group, row)
     ends = read_ends(row.definition)
     if problems := tuple(faults(ends, request.offsets)):

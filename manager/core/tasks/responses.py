@@ -55,6 +55,8 @@ def _status_fields(turn: Turn, row: TaskRow) -> dict[str, Any]:
         "lag": lag.shown(turn, row.task),
         "quarantined": ownership.is_quarantined,
         "heap_suspicion": heap_shown.of_task(turn, row.task),
+        "home": ownership.home,
+        "transfer": group.transfers.moving.get(row.task),
     }
 
 

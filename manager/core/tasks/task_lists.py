@@ -27,6 +27,7 @@ def put_all(turn: Turn, request: PutTasks, parked: Parked) -> None:
     checks.list_meets(request.conditions, group)
     if problems := tuple(_unmet(group, request)):
         raise refused_list(ErrorCode.PRECONDITION_FAILED, problems)
+    _check_moving(group, request)
     results = [
         *(_put(turn, each, validate_only=request.validate_only) for each in request.tasks),
         *(_delete(turn, task, validate_only=request.validate_only) for task in request.delete),
@@ -54,6 +55,18 @@ def _unmet(group: Group, request: PutTasks) -> Iterator[Problem]:
             checks.meets(each.conditions, group.tasks.definitions.get(each.task))
         except RefusedError as refusal:
             yield Problem(f"tasks[{position}]", refusal.failure.message)
+
+
+def _check_moving(group: Group, request: PutTasks) -> None:
+    """What would be changed is under no transfer; there are few of those, as a rule none."""
+    if not group.transfers.moving:
+        return
+    for each in request.tasks:
+        before, wanted = definitions.plan(group, each)
+        if wanted != before:
+            checks.not_moving(group, each.task)
+    for task in request.delete:
+        checks.not_moving(group, task)
 
 
 def _put(turn: Turn, request: PutTask, *, validate_only: bool) -> TaskPut:

@@ -61,7 +61,7 @@ class GroupHandlers:
                 "Forget an Empty group with its tasks and offsets",
                 self.delete,
                 role=Role.ADMIN,
-                errors=(*NO_GROUP, ErrorCode.NON_EMPTY_GROUP),
+                errors=(*NO_GROUP, ErrorCode.NON_EMPTY_GROUP, ErrorCode.TASK_UNDER_TRANSFER),
             ),
             Endpoint(
                 "POST",

@@ -77,7 +77,7 @@ class TaskListHandlers:
                 asks=Conditions,
                 response=PutTasksResponse,
                 sends=("ETag",),
-                errors=(ErrorCode.PRECONDITION_FAILED,),
+                errors=(ErrorCode.PRECONDITION_FAILED, ErrorCode.TASK_UNDER_TRANSFER),
             ),
         ]
 

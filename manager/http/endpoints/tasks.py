@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 TASK = f"{TASKS}/{{task}}"
 NO_HEADERS: Final[dict[str, str]] = {}
 NO_TASK = (*NO_GROUP, ErrorCode.UNKNOWN_TASK)
+NOT_MOVABLE = (*NO_TASK, ErrorCode.TASK_UNDER_TRANSFER)
 
 
 class TaskHandlers:
@@ -139,7 +140,7 @@ class TaskHandlers:
                 response=TaskResponse,
                 success=(OK, CREATED),
                 sends=("ETag",),
-                errors=(ErrorCode.PRECONDITION_FAILED,),
+                errors=(ErrorCode.PRECONDITION_FAILED, ErrorCode.TASK_UNDER_TRANSFER),
             ),
             Endpoint(
                 "DELETE",
@@ -149,7 +150,7 @@ class TaskHandlers:
                 self.delete,
                 role=Role.ADMIN,
                 asks=Conditions,
-                errors=(*NO_TASK, ErrorCode.PRECONDITION_FAILED),
+                errors=(*NOT_MOVABLE, ErrorCode.PRECONDITION_FAILED),
             ),
             Endpoint(
                 "POST",
@@ -161,7 +162,7 @@ class TaskHandlers:
                 body=ResetTaskRequest,
                 body_optional=True,
                 response=ResetTaskResponse,
-                errors=(*NO_TASK, ErrorCode.REBALANCE_IN_PROGRESS),
+                errors=(*NOT_MOVABLE, ErrorCode.REBALANCE_IN_PROGRESS),
             ),
         ]
 
@@ -195,7 +196,7 @@ class TaskHandlers:
             role=Role.OPERATOR,
             response=TaskStatusResponse,
             success=(ACCEPTED,),
-            errors=NO_TASK,
+            errors=NOT_MOVABLE,
         )
 
     def _about(self, command: _Command) -> CallHandler:

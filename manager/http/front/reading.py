@@ -49,13 +49,15 @@ def check_names(request: HttpRequest) -> None:
     """Look at the names in the path.
 
     Raises:
-        RefusedError: INVALID_GROUP_ID, or INVALID_REQUEST for a task that cannot be called so.
+        RefusedError: INVALID_GROUP_ID, or INVALID_REQUEST for a task or a transfer that cannot be called so.
     """
     names = request.match_info
     if "group" in names and not is_legal_name(names["group"]):
         raise RefusedError(ErrorCode.INVALID_GROUP_ID, f"a group id is {LEGAL}")
     if "task" in names and not is_legal_name(names["task"]):
         raise RefusedError(ErrorCode.INVALID_REQUEST, f"task: a task's name is {LEGAL}")
+    if "transfer" in names and not is_legal_name(names["transfer"]):
+        raise RefusedError(ErrorCode.INVALID_REQUEST, f"transfer: a transfer's id is {LEGAL}")
 
 
 def host_of(request: HttpRequest) -> str:

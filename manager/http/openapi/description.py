@@ -38,6 +38,7 @@ PATH_NAMES: Final[dict[str, Any]] = {
     "group": msgspec.json.schema(Name),
     "task": msgspec.json.schema(Name),
     "member_id": {"type": "string", "minLength": 1, "description": "as its first join answered"},
+    "transfer": msgspec.json.schema(Name),
     "row": msgspec.json.schema(RowId),
 }
 HEADERS: Final[dict[str, Any]] = {

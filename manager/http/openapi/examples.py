@@ -20,6 +20,7 @@ from protocol.messages import (
     quarantine,
     sinks,
     tasks,
+    transfers,
 )
 from protocol.messages.base import Response
 
@@ -52,6 +53,17 @@ CHECKED: Final = {
     "notes": [],
     "columns": [{"name": "carrier", "type": "string"}, {"name": "dep_delay", "type": "double"}],
     "rows": [["UA", 2.0], ["B6", 4.5]],
+}
+TRANSFER: Final = {
+    "id": "move-1",
+    "from": GROUP,
+    "to": "arrivals",
+    "step": "STOPPED",
+    "started_at_ms": NOW_MS,
+    "changed_at_ms": NOW_MS + 900,
+    "by": "anybody",
+    "cause": None,
+    "tasks": [{"task": TASK, "to_task": "late", "step": "STOPPED"}],
 }
 QUARANTINED: Final = {
     "rows": [
@@ -140,6 +152,8 @@ STATUS: Final = {
     "lag": None,
     "quarantined": False,
     "heap_suspicion": None,
+    "home": None,
+    "transfer": None,
 }
 VIEW: Final = {**STATUS, "definition": DEFINITION, "definition_version": 2}
 
@@ -206,6 +220,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
                 "restart_count": 0,
                 "reset": None,
                 "reached": {"batch_id": 41, "checkpoint": "/shared/flights/delays", "member_id": OTHER},
+                "home": None,
             }
         ],
         "pending": [{"task": "rides", "owner": OTHER, "definition": DEFINITION}],
@@ -248,7 +263,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
     ownership.LagRequest: {**MEMBER, "tasks": {"rides": LAG}},
     ownership.LagResponse: {
         **DONE,
-        "tasks": [{"task": "rides", "definition": DEFINITION, "reset": None}],
+        "tasks": [{"task": "rides", "definition": DEFINITION, "reset": None, "home": None}],
         "tasks_revision": 12,
     },
     checks.CheckRequest: {"definition": DEFINITION, "rows": 10, "begin": "beginning", "timeout_ms": 30_000},
@@ -434,6 +449,15 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
     tasks.TaskStatusResponse: {**DONE, **STATUS},
     tasks.TaskResponse: {**DONE, **VIEW},
     tasks.TaskListResponse: {**DONE, "tasks": [VIEW], "tasks_revision": 12, "etag": '"c02b117f3a55"'},
+    transfers.StartTransferRequest: {
+        "from": GROUP,
+        "to": "arrivals",
+        "tasks": [TASK],
+        "rename": {TASK: "late"},
+        "id": "move-1",
+    },
+    transfers.TransferResponse: {**DONE, **TRANSFER},
+    transfers.TransferListResponse: {**DONE, "transfers": [TRANSFER]},
     audit.AuditListResponse: {
         **DONE,
         "entries": [

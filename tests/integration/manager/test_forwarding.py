@@ -128,8 +128,10 @@ async def test_what_may_be_held_is_waited_for_longer(monkeypatch: pytest.MonkeyP
     """A check is answered when a worker is done, and not when the manager is."""
     waited = []
 
-    async def forward(_: Forwarding, request: Any, owner: Coordinator, held_s: float) -> web.Response:
-        del request, owner
+    async def forward(
+        _: Forwarding, request: Any, owner: Coordinator, held_s: float, body: bytes | None
+    ) -> web.Response:
+        del request, owner, body
         waited.append(held_s)
         return web.Response()
 

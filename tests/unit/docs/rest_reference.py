@@ -21,6 +21,7 @@ MARK = "<!-- what follows is generated: python -m tests.unit.docs.rest_reference
 TITLES = {
     "groups": "Groups and their members",
     "tasks": "Tasks",
+    "transfers": "Transfers between groups",
     "sinks": "Sinks",
     "events": "Events",
     "audit": "Audit log",

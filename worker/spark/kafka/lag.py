@@ -61,8 +61,7 @@ def _read(
     """The sources of a task, each with its place in the definition and what was read of it."""
     at("the secrets of its definition")
     resolved = Secrets(settings.allow_secret_env, settings.secrets_dir).resolve(spec.definition).definition
-    resets = 0 if spec.reset is None else spec.reset.number
-    place = settings.checkpoint(spec.group, spec.task, resets)
+    place = settings.checkpoint_of(spec)
     at(f"the checkpoint {place}")
     folder = backend.checkpoint(place)
     by_source = committed_by_source(folder, resolved)

@@ -12,9 +12,9 @@ from protocol.messages.base import MAX_INT
 from protocol.messages.quarantine import QuarantineAnswer, QuarantinedRow
 from worker.query_engine import NoQuarantineError
 from worker.secrets import Secrets
-from worker.sinks.fence import Owner
 from worker.sinks.quarantine.plan import PuttingAside, putting_aside
 from worker.sinks.quarantine.store import Choice
+from worker.spark.identity import owner_of
 from worker.spark.quarantine.places import opened
 from worker.spark.quarantine.replays import replay
 from worker.spark.reading.jdbc import require_harmless
@@ -62,8 +62,7 @@ def answer(
     aside = putting_aside(spec.definition, definition) or _formerly(definition)
     if aside is None:
         raise NoQuarantineError(f"the definition of task {spec.task} puts no rows aside")
-    owner = Owner(spec.group, spec.task, spec.token, 0 if spec.reset is None else spec.reset.number)
-    with closing(opened(backend, definition, owner, aside, at)) as place:
+    with closing(opened(backend, definition, owner_of(spec), aside, at)) as place:
         return _done(place, request, at)
 
 

@@ -131,7 +131,7 @@ class LagReports:
             definition = parse_definition(task.definition)
         except DefinitionError:  # of a later version
             return None
-        return QuerySpec(self._group, task.task, 0, definition, task.reset)
+        return QuerySpec(self._group, task.task, 0, definition, task.reset, home=task.home)
 
     async def _lag(self, spec: QuerySpec, revision: int | None) -> TaskLag | None:
         """The lag of a task as it was at that revision of the group."""

@@ -40,6 +40,10 @@ viewer      GET    /v1/managers
 viewer      GET    /v1/groups
 viewer      GET    /v1/assignors
 viewer      GET    /v1/sinks
+viewer      GET    /v1/transfers
+viewer      GET    /v1/transfers/{transfer}
+admin       POST   /v1/transfers
+admin       POST   /v1/transfers/{transfer}/cancel
 viewer      GET    /v1/events
 admin       GET    /v1/audit
 viewer      GET    /v1/groups/{group}
@@ -119,6 +123,7 @@ def test_possible_errors_follow_from_the_shape_and_the_rules() -> None:
         "INVALID_GROUP_ID",
         "GROUP_ID_NOT_FOUND",
         "UNKNOWN_TASK",
+        "TASK_UNDER_TRANSFER",
         "PRECONDITION_FAILED",
         "NOT_COORDINATOR",
         "COORDINATOR_NOT_AVAILABLE",

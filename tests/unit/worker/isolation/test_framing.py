@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from definition.document import parse_definition
 from protocol.messages.resources import WorkerResources
-from protocol.messages.tasks import Reached, TaskReset
+from protocol.messages.tasks import Reached, TaskHome, TaskReset
 from telemetry.secrets import SECRETS
 from worker.isolation.framing import MOST_BYTES, FrameError, Unframer, frame
 from worker.isolation.messages import (
@@ -76,7 +76,7 @@ def test_what_is_to_be_run_comes_over_whole() -> None:
         b'{"source": {"format": "rate"}, "sink": {"format": "noop"}, "weight": 2, "trigger":'
         b' {"processing_time": "1 second"}, "expect": [{"name": "a", "where": "value > 1"}]}'
     )
-    spec = QuerySpec("g", "t", 9, definition, TaskReset(3), Reached(8, "/c", "anna"))
+    spec = QuerySpec("g", "t", 9, definition, TaskReset(3), Reached(8, "/c", "anna"), TaskHome("a", "b"))
     settings = SparkSettings(app_name="a", checkpoint_root="/c", conf={"a": "b"}, inherited=(3,))
     words = (Open(settings, "g", "t"), Run.of(spec), Stop(0.5), Answer(4, may_write=True))
     opening, run, *others = Unframer(msgspec.msgpack.Decoder(OfWorker)).feed(b"".join(map(frame, words)))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -7,7 +8,7 @@ from structlog.testing import capture_logs
 
 from protocol.errors import ErrorCode
 from protocol.messages.ownership import MAX_CAUSE_LENGTH, ClaimRequest, ReportRequest
-from protocol.messages.tasks import Reached, TaskReset
+from protocol.messages.tasks import Reached, TaskHome, TaskReset
 from telemetry.secrets import KnownSecrets
 from tests.fakes.manager import failure
 from tests.fakes.turns import until
@@ -465,6 +466,15 @@ async def test_a_query_begins_where_its_grant_says(bench: Bench) -> None:
     query.end("no such path")
     await bench.clock.advance(2)
     assert [(spec.token, spec.reset) for spec in bench.engine.attempts] == [(5, reset), (5, reset)]
+
+
+async def test_a_task_from_another_group_runs_under_the_names_its_sink_knows(bench: Bench) -> None:
+    """They are granted with it; all others are known by their own."""
+    grant(bench, token=5, home=TaskHome("a", "old"))
+    await bench.run("t1")
+    [spec] = bench.engine.attempts
+    assert (spec.task, spec.known_as) == ("t1", TaskHome("a", "old"))
+    assert replace(spec, home=None).known_as == TaskHome(spec.group, "t1")
 
 
 async def test_what_was_reached_goes_to_the_engine_and_comes_back_with_each_batch(bench: Bench) -> None:

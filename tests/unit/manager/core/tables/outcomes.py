@@ -21,6 +21,7 @@ from manager.core.stored_rows import (
     RebalanceRow,
     Row,
     TaskRow,
+    TransferRow,
 )
 from protocol.errors import Failure
 from protocol.messages.events import Event
@@ -31,7 +32,15 @@ if TYPE_CHECKING:
     from protocol.messages.base import Request
     from tests.unit.manager.core.tables.states import Scene
 
-LETTERS = {GroupRow: "G", MemberRow: "M", OffsetRow: "O", TaskRow: "T", OwnershipRow: "W", RebalanceRow: "H"}
+LETTERS = {
+    GroupRow: "G",
+    MemberRow: "M",
+    OffsetRow: "O",
+    TaskRow: "T",
+    OwnershipRow: "W",
+    RebalanceRow: "H",
+    TransferRow: "X",
+}
 
 
 def outcome(scene: Scene, request: Request) -> str:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from manager.core import commands
+from manager.core.stored_rows import OwnershipRow, Parcel, TaskRow, TransferRow
+from manager.core.transfer_commands import AdvanceTransfer, CancelTransfer, StartTransfer
 from protocol.messages.base import encode_opaque
 from protocol.messages.checks import CheckResult, FetchCheckRequest, ReportCheckRequest
 from protocol.messages.membership import (
@@ -32,7 +34,8 @@ from protocol.messages.quarantine import (
     QuarantineRequest,
     ReportQuarantineRequest,
 )
-from protocol.states import Target, TaskState
+from protocol.messages.tasks import TaskHome
+from protocol.states import Target, TaskState, TransferStep
 from tests.unit.manager.core.bench import REBALANCE_MS, SESSION_MS, definition
 from tests.unit.manager.core.tables.states import KIND
 
@@ -126,6 +129,40 @@ def _told_rows(member_id: str) -> ReportQuarantineRequest:
 def _report(member_id: str, token: int) -> ReportRequest:
     entry = TaskReport(task="u", token=token, state=TaskState.RUNNING, batch_id=1)
     return ReportRequest(member_id=member_id, tasks=(entry,))
+
+
+def _give(task: str) -> StartTransfer:
+    return StartTransfer(transfer="m", to_group="other", tasks={task: task})
+
+
+def _packed(task: str, step: TransferStep) -> TransferRow:
+    """What another group has stored that gives `task`."""
+    document = definition()
+    row = TaskRow(
+        group="other",
+        task=task,
+        definition=document.document,
+        definition_version=1,
+        target=Target.STOPPED,
+        restart_count=0,
+        revision=1,
+        weight=1.0,
+        worker=None,
+        labels={},
+    )
+    return TransferRow(
+        group="other",
+        transfer="m",
+        task=task,
+        leaves=True,
+        peer_group="g",
+        peer_task=task,
+        step=step,
+        target=Target.RUNNING,
+        started_at_ms=1,
+        changed_at_ms=1,
+        parcel=Parcel(row, OwnershipRow(group="other", task=task, token=7, home=TaskHome("other", task))),
+    )
 
 
 JOINS: dict[str, Callable[[Scene], Request]] = {
@@ -292,6 +329,33 @@ TASKS: dict[str, Callable[[Scene], Request]] = {
     "status of the unknown": lambda _: commands.GetTaskStatus(task="no"),
 }
 
+TRANSFERS: dict[str, Callable[[Scene], Request]] = {
+    "give u": lambda _: _give("u"),
+    "give u, only checked": lambda _: msgspec.structs.replace(_give("u"), validate_only=True),
+    "give u again": lambda s: _after(s, _give("u"), _give("u")),
+    "give the unknown": lambda _: _give("no"),
+    "give u, cancelled": lambda s: _after(s, _give("u"), CancelTransfer(transfer="m", cause="why not")),
+    "cancel the unknown": lambda _: CancelTransfer(transfer="m", cause="why not"),
+    "stop u, being given": lambda s: _after(
+        s, _give("u"), commands.SetTarget(task="u", target=Target.STOPPED)
+    ),
+    "word of the unknown": lambda _: AdvanceTransfer(transfer="m", peers=()),
+    "v arrives": lambda _: AdvanceTransfer(transfer="m", peers=(_packed("v", TransferStep.STOPPED),)),
+    "u arrives, whose name is taken": lambda _: AdvanceTransfer(
+        transfer="m", peers=(_packed("u", TransferStep.STOPPED),)
+    ),
+    "v, arrived, is given": lambda s: _after(
+        s,
+        AdvanceTransfer(transfer="m", peers=(_packed("v", TransferStep.STOPPED),)),
+        AdvanceTransfer(transfer="m", peers=(_packed("v", TransferStep.GIVEN),)),
+    ),
+    "v, arrived, stays where it was": lambda s: _after(
+        s,
+        AdvanceTransfer(transfer="m", peers=(_packed("v", TransferStep.STOPPED),)),
+        AdvanceTransfer(transfer="m", peers=(_packed("v", TransferStep.CANCELLED),)),
+    ),
+}
+
 ADMIN: dict[str, Callable[[Scene], Request]] = {
     "describe": lambda _: commands.DescribeGroup(),
     "rebalance": lambda _: commands.StartRebalance(reason="why not"),
@@ -310,5 +374,6 @@ TABLES = {
     "leave": LEAVES,
     "offsets": OFFSETS,
     "tasks": TASKS,
+    "transfers": TRANSFERS,
     "admin": ADMIN,
 }

@@ -1,0 +1,53 @@
+"""The transfers that one group takes part in: those under way, and what became of the latest ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from manager.core.stored_rows import TransferRow
+
+KEPT: Final = 100
+"""Transfers that are over and that a group remembers."""
+
+
+@dataclass(slots=True)
+class TransferRegistry:
+    """Rows by transfer and task; `moving` has the transfer that each task is under."""
+
+    by_id: dict[str, dict[str, TransferRow]] = field(default_factory=dict)
+    moving: dict[str, str] = field(default_factory=dict)
+
+    def of(self, transfer: str) -> tuple[TransferRow, ...]:
+        """The rows of one transfer, in the order in which its tasks were named."""
+        return tuple(self.by_id.get(transfer, {}).values())
+
+    def keep(self, row: TransferRow) -> None:
+        """Take `row` in."""
+        self.by_id.setdefault(row.transfer, {})[row.task] = row
+        if not row.is_over:
+            self.moving[row.task] = row.transfer
+        elif self.moving.get(row.task) == row.transfer:
+            del self.moving[row.task]
+
+    def drop(self, transfer: str, task: str) -> None:
+        """Forget the row of that key."""
+        rows = self.by_id.get(transfer, {})
+        rows.pop(task, None)
+        if not rows:
+            self.by_id.pop(transfer, None)
+        if self.moving.get(task) == transfer:
+            del self.moving[task]
+
+    def rows(self) -> Iterator[TransferRow]:
+        """All there are."""
+        return (row for rows in self.by_id.values() for row in rows.values())
+
+    def too_old(self) -> tuple[TransferRow, ...]:
+        """The rows of transfers that are over, but for the latest ones."""
+        over = [rows for rows in map(tuple, map(dict.values, self.by_id.values())) if rows[0].is_over]
+        over.sort(key=lambda rows: rows[0].changed_at_ms)
+        return tuple(row for rows in over[: max(len(over) - KEPT, 0)] for row in rows)

@@ -1,0 +1,129 @@
+"""Transfers as all managers see them: what each of two groups has stored, whichever manager has it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from sqlalchemy import and_, func, or_, select
+
+from manager.core.stored_rows import GroupRow, MemberRow, TaskRow, TransferRow, Unreadable
+from manager.storage.row_reader import made_rows
+from manager.storage.schema import TABLES
+from protocol.states import TransferStep
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from sqlalchemy import ColumnElement, Connection
+
+    from manager.storage.database import Database
+
+MOST_SHOWN: Final = 100
+"""Transfers of one list; the newest."""
+_T = TABLES[TransferRow].c
+_OVER: Final = (TransferStep.DONE, TransferStep.CANCELLED)
+
+
+class Destination(NamedTuple):
+    """What is stored of a group that is to get tasks, as far as that matters.
+
+    `exists` says whether there is such a group, `is_sparkherd` whether workers may join it, `taken` the names
+    asked about that it has tasks of, `members` its members, and `tasks` those that are to come.
+    """
+
+    exists: bool
+    is_sparkherd: bool
+    taken: frozenset[str]
+    members: tuple[MemberRow, ...]
+    tasks: tuple[TaskRow, ...]
+
+
+class TransferTable:
+    """Reads what groups have stored; every method raises `StorageError`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def active(self) -> Mapping[str, Sequence[TransferRow]]:
+        """All rows of each transfer of which either group has a row that is not over."""
+        return await self._database.transact(_active)
+
+    async def of(self, transfer: str) -> tuple[TransferRow, ...]:
+        """The rows of one transfer in the group that the tasks leave; none if nobody knows it."""
+        return await self._database.transact(partial(_of, transfer=transfer))
+
+    async def latest(self, group: str | None, state: str | None) -> Sequence[Sequence[TransferRow]]:
+        """The newest transfers, of `group` if it is given, those that are `active` or `over` by `state`."""
+        return await self._database.transact(partial(_latest, group=group, state=state))
+
+    async def destination(
+        self, group: str, names: Collection[str], source: str, tasks: Collection[str]
+    ) -> Destination:
+        """What is known of `group`, which is to get `tasks` of group `source` under `names`."""
+        return await self._database.transact(
+            partial(_destination, group=group, names=names, source=source, tasks=tasks)
+        )
+
+
+def _active(connection: Connection) -> Mapping[str, Sequence[TransferRow]]:
+    """One statement, so that both groups are seen as of one moment."""
+    alive = select(_T.transfer).where(_T.step.not_in(_OVER))
+    found: defaultdict[str, list[TransferRow]] = defaultdict(list)
+    unreadable = set()
+    for row in made_rows(connection, TransferRow, _T.transfer.in_(alive)):
+        if isinstance(row, Unreadable):
+            unreadable.add(str(row.stored_key[1]))
+        elif isinstance(row, TransferRow):
+            found[row.transfer].append(row)
+    return {transfer: rows for transfer, rows in found.items() if transfer not in unreadable}
+
+
+def _of(connection: Connection, transfer: str) -> tuple[TransferRow, ...]:
+    return tuple(_rows(connection, and_(_T.transfer == transfer, _T.leaves)))
+
+
+def _latest(connection: Connection, group: str | None, state: str | None) -> Sequence[Sequence[TransferRow]]:
+    chosen: list[ColumnElement[bool]] = [_T.leaves.is_(True)]
+    if group is not None:
+        chosen.append(or_(_T.group == group, _T.peer_group == group))
+    if state is not None:
+        chosen.append(_T.step.in_(_OVER) if state == "over" else _T.step.not_in(_OVER))
+    started = func.max(_T.started_at_ms).label("started")
+    newest = (
+        select(_T.transfer, started)
+        .where(*chosen)
+        .group_by(_T.transfer)
+        .order_by(started.desc(), _T.transfer)
+        .limit(MOST_SHOWN)
+    )
+    order = [transfer for transfer, _ in connection.execute(newest)]
+    found: defaultdict[str, list[TransferRow]] = defaultdict(list)
+    for row in _rows(connection, and_(_T.transfer.in_(order), _T.leaves)) if order else ():
+        found[row.transfer].append(row)
+    return [found[transfer] for transfer in order if transfer in found]
+
+
+def _rows(connection: Connection, chosen: ColumnElement[bool]) -> Iterable[TransferRow]:
+    return (row for row in made_rows(connection, TransferRow, chosen) if isinstance(row, TransferRow))
+
+
+def _destination(
+    connection: Connection, group: str, names: Collection[str], source: str, tasks: Collection[str]
+) -> Destination:
+    groups, members, of_tasks = (TABLES[kind].c for kind in (GroupRow, MemberRow, TaskRow))
+    headers = made_rows(connection, GroupRow, groups.group == group)
+    there = made_rows(connection, MemberRow, members.group == group)
+    wanted = and_(of_tasks.group == source, of_tasks.task.in_(tasks))
+    taken = select(of_tasks.task).where(of_tasks.group == group, of_tasks.task.in_(names))
+    has_tasks = connection.execute(select(of_tasks.task).where(of_tasks.group == group).limit(1)).first()
+    found = tuple(row for row in there if isinstance(row, MemberRow))
+    known = next((row for row in headers if isinstance(row, GroupRow)), None)
+    return Destination(
+        exists=bool(found or has_tasks or (known is not None and known.generation)),
+        is_sparkherd=known is None or known.protocol_type in {None, "sparkherd"},
+        taken=frozenset(connection.execute(taken).scalars()),
+        members=found,
+        tasks=tuple(row for row in made_rows(connection, TaskRow, wanted) if isinstance(row, TaskRow)),
+    )

@@ -1,0 +1,90 @@
+"""Queries of a task that has come from another group."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from protocol.messages.tasks import Reached, TaskHome
+from worker.query_engine import QueryError
+
+
+class Mover:
+    """Starts a task in its group, and as it has come to another one."""
+
+    def __init__(self, start: Any, spec: Any, engine: Any, what: dict[str, Any]) -> None:
+        self._start, self._spec, self._engine, self._what = start, spec, engine, what
+
+    async def here(self) -> Any:
+        """The task's query in the group that it was created in."""
+        return await self._start(token=1, **self._what)
+
+    def there(self, home: TaskHome, known: Reached | None = None) -> Any:
+        """What another group runs, under another name and a higher token."""
+        spec = self._spec("elsewhere", 2, **self._what)
+        return replace(spec, group="other", home=home, reached=known)
+
+    async def begin(self, spec: Any) -> Any:
+        """Run that."""
+        return await self._engine.start(spec)
+
+    async def settle(self, spec: Any) -> None:
+        """Raise the fence for that."""
+        await self._engine.settle(spec)
+
+
+@pytest.fixture
+def mover(start: Any, spec: Any, engine: Any, flights: Any, database: Any) -> Mover:
+    return Mover(start, spec, engine, {"source": flights.source, "sink": database.sink()})
+
+
+async def test_it_goes_on_where_it_was_under_its_old_names(
+    mover: Mover, flights: Any, database: Any, catch_up: Any
+) -> None:
+    """Another group, another name: the same checkpoint and fence row, no row lost, none twice."""
+    flights.add(files=2)
+    first = await mover.here()
+    await catch_up(first)
+    await first.stop(5)
+    flights.add()
+    second = await mover.begin(mover.there(TaskHome(first.spec.group, "t"), reached(first)))
+    await catch_up(second)
+    await second.stop(5)
+    assert (second.committed, second.checkpoint) == (1, first.checkpoint)
+    assert database.ids() == flights.ids
+    rows = database.query("SELECT group_id, task, token FROM sparkherd_fence")
+    assert rows == [(first.spec.group, "t", 2)]
+
+
+async def test_the_group_that_gave_it_away_can_write_no_more(
+    mover: Mover, flights: Any, database: Any, catch_up: Any
+) -> None:
+    """A zombie of it there is refused as any former owner is."""
+    flights.add()
+    zombie = await mover.here()
+    await catch_up(zombie)
+    await mover.settle(mover.there(TaskHome(zombie.spec.group, "t")))
+    flights.add()
+    ended = await zombie.ended()
+    assert ended.fenced
+    assert database.ids() == flights.ids[:10]
+
+
+async def test_a_worker_that_does_not_see_its_checkpoint_does_not_begin_anew(
+    mover: Mover, flights: Any, database: Any, catch_up: Any
+) -> None:
+    """The task had come further than an empty folder says: the other group's root is another one."""
+    flights.add(files=2)
+    first = await mover.here()
+    await catch_up(first)
+    await first.stop(5)
+    with pytest.raises(QueryError, match="give all workers of the group one --checkpoint-root"):
+        await mover.begin(mover.there(TaskHome("lost", "t"), reached(first)))
+    assert database.ids() == flights.ids
+
+
+def reached(query: Any) -> Reached:
+    """What the first group knows of how far it had come."""
+    return Reached(query.progress().batch_id, str(query.checkpoint), "anna")
