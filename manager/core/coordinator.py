@@ -40,7 +40,7 @@ from manager.core.tasks import (
 )
 from manager.core.timers import Timers
 from manager.core.turn import ClockReading, Turn
-from manager.core.views import groups, task_sums, tasks
+from manager.core.views import groups, task_alarms, task_sums, tasks
 from protocol.errors import RefusedError
 from protocol.messages import checks as check_messages
 from protocol.messages import membership
@@ -90,6 +90,7 @@ RULES: dict[type[Request], Callable[[Turn, Any, Parked], None]] = {
     commands.ListCosts: task_sums.list_costs,
     commands.GetTask: tasks.get,
     commands.GetTaskHistory: tasks.get_history,
+    commands.GetTaskAlarms: task_alarms.get,
     commands.ListMoves: tasks.list_moves,
     commands.GetTaskStatus: tasks.get_status,
     commands.CreateTask: definitions.create,

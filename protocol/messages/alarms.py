@@ -196,3 +196,31 @@ class AcknowledgeResponse(Response, frozen=True, kw_only=True):
     """How many alarms were acknowledged by this."""
 
     acknowledged: int
+
+
+class TaskAlarm(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule that counts for a task, and how it stands: `state` is `ok`, `pending` or `firing`.
+
+    `value` is what it looks at now, in `unit`, null while that is not known; `unit` is null of a condition
+    that holds or does not. `since_ms` is when it began to hold (since 1970), null while it does not.
+    """
+
+    rule: str
+    kind: str
+    severity: Severity
+    state: str
+    value: float | None
+    threshold: float | None
+    unit: str | None
+    since_ms: int | None
+    acknowledged_by: str | None
+    silenced: bool
+    receivers: tuple[str, ...]
+
+
+class TaskAlarmsResponse(Response, frozen=True, kw_only=True):
+    """The rules that count for a task, in their order; `known` unless none was read yet."""
+
+    task: str
+    known: bool
+    alarms: tuple[TaskAlarm, ...]

@@ -119,7 +119,7 @@ def _look_at_task(turn: Turn, look: Look, task: str, under_way: Pass) -> None:
     rules = _rules_for(turn.group, task, under_way)
     if not rules:
         return
-    facts = _facts_of(turn, task)
+    facts = facts_of(turn, task)
     seen = alarms.tasks.get(task)
     if seen is None:
         seen = alarms.tasks[task] = TaskSeen()
@@ -144,7 +144,8 @@ def _rules_for(group: Group, task: str, under_way: Pass) -> tuple[AlarmRule, ...
     return known.rules
 
 
-def _facts_of(turn: Turn, task: str) -> TaskFacts:
+def facts_of(turn: Turn, task: str) -> TaskFacts:
+    """What is known of a task at this moment."""
     registry = turn.group.tasks
     row = registry.ownership_of(turn.group.name, task)
     progress = registry.progress.get(task)
