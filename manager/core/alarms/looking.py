@@ -34,7 +34,7 @@ class Look:
     def take(
         self, rule: AlarmRule, subject: str, reading: Reading, worker: str | None, causes: Causes
     ) -> None:
-        """What a rule has read of a subject, owned by `worker`; `causes` are asked for only if they are told."""
+        """What a rule has read of a subject, owned by `worker`; `causes` are asked for if they are told."""
         key, alarms = Key(rule.name, subject), self._alarms
         self._pass.looked_at.add(key)
         before = alarms.standing(key)

@@ -64,7 +64,7 @@ def time_over(turn: Turn, _: str = "") -> None:
     """Look at the next slice, or store what was found."""
     group, alarms = turn.group, turn.group.alarms
     if alarms.under_way is None:
-        if not alarms.wants_passes(group.name):
+        if group.is_new or not alarms.wants_passes(group.name):
             return
         alarms.under_way = Pass(alarms.book, alarms.rules(group.name), tuple(group.tasks.names))
     under_way = alarms.under_way

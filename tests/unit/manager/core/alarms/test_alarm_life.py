@@ -49,7 +49,7 @@ def clearing(since: int) -> Standing:
 def test_what_becomes_of_an_alarm(
     before: Standing, reading: Reading, after: Standing, verdict: Verdict
 ) -> None:
-    """Each state with each kind of reading: what is unknown changes nothing, two thresholds, two patiences."""
+    """Each state with each kind of reading: the unknown changes nothing, two thresholds, two patiences."""
     assert look(RULE, reading, before, Moment(NOW, WALL)) == (after, verdict)
 
 
