@@ -53,7 +53,7 @@ def page(
 def test_an_alarm_leads_to_what_it_is_about_and_can_be_acknowledged() -> None:
     """Of a task, or of a worker; the button asks for just this one."""
     of_task, of_worker = page(alarm(), alarm(None, member="w/1", kind="worker_overloaded")).alarms.items
-    assert (of_task.path, of_task.value, of_task.threshold) == ("/groups/g/tasks/t", "11 min 40 s", "5 min")
+    assert (of_task.path, of_task.value, of_task.threshold) == ("/groups/g/tasks/t", "11 min", "5 min")
     assert of_worker.path == "/groups/g/workers/w%2F1"
     assert of_worker.call == "POST /v1/groups/g/alarms/acknowledge"
     asked = msgspec.json.decode(of_worker.body, type=AcknowledgeRequest)
