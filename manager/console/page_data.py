@@ -9,11 +9,12 @@ from manager.clock import read_clocks
 from protocol.errors import Failure, RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from manager.cluster.directory import Directory
     from manager.core.views.group_status import GroupStatus
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
+    from protocol.messages.alarms import Alarm, AlarmRulesResponse, Silence
     from protocol.messages.base import Request
     from protocol.messages.cluster import ManagerListResponse
     from protocol.messages.events import Event
@@ -71,6 +72,18 @@ class PageData:
     def is_here(self, group: str) -> bool:
         """Whether this manager has the group, or nobody else."""
         return self._directory.is_here(group)
+
+    async def firing_alarms(self) -> Sequence[Alarm]:
+        """What fires in any group."""
+        return ()
+
+    async def alarm_rules(self) -> AlarmRulesResponse:
+        """All rules of alarms."""
+        raise NotImplementedError
+
+    async def silences(self) -> Sequence[Silence]:
+        """All silences."""
+        return ()
 
     async def latest_events(
         self, before: int | None = None, limit: int = 100, group: str | None = None

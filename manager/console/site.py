@@ -14,6 +14,8 @@ from manager.console.page import Page, PageRequest
 from manager.console.page_data import PageData, others_first
 from manager.console.pages import links
 from manager.console.pages.add_task import add_task
+from manager.console.pages.alarm_rules import alarm_rules
+from manager.console.pages.alarms import alarms
 from manager.console.pages.edit_task import edit_task
 from manager.console.pages.events import events
 from manager.console.pages.group import group
@@ -56,6 +58,8 @@ HEADERS: Final = {
 PAGES: Final[tuple[tuple[str, str, str, MakePage, Role], ...]] = (
     ("/", "showOverview", "Everything at a glance, what is wrong first", overview, Role.VIEWER),
     ("/workers", "showWorkers", "The workers of all groups", workers, Role.VIEWER),
+    ("/alarms", "showAlarms", "What fires, silences and rules", alarms, Role.VIEWER),
+    ("/alarms/rules", "showAlarmRules", "A form for the rules of alarms", alarm_rules, Role.ADMIN),
     ("/events", "showEvents", "What happened, the newest first", events, Role.VIEWER),
     ("/add-task", "showTaskForm", "A form for a new task", add_task, Role.ADMIN),
     (f"{TASK}/edit", "showTaskEditor", "A form for a task's definition", edit_task, Role.ADMIN),

@@ -127,6 +127,10 @@ class GetTaskHistory(TaskRequest, frozen=True, kw_only=True):
     """Show what is remembered of one task."""
 
 
+class GetTaskAlarms(TaskRequest, frozen=True, kw_only=True):
+    """Show the rules of alarms that count for one task."""
+
+
 class Errand(Request, frozen=True, kw_only=True):
     """Have a member do something within `timeout_ms`; whoever asks waits for it (protocol §5, Errands)."""
 

@@ -14,6 +14,7 @@ from manager.core import (
     sessions,
     transfer_commands,
 )
+from manager.core.alarms.book import UNREAD
 from manager.core.group import Group
 from manager.core.history import HistoryMemory
 from manager.core.membership import (
@@ -30,6 +31,7 @@ from manager.core.membership import (
 )
 from manager.core.new_group_ids import NewGroupIds
 from manager.core.tasks import (
+    alarm_watch,
     aside,
     checks,
     claims,
@@ -48,7 +50,7 @@ from manager.core.tasks import (
 )
 from manager.core.timers import Timers
 from manager.core.turn import ClockReading, Turn
-from manager.core.views import groups, task_sums, tasks
+from manager.core.views import groups, task_alarms, task_sums, tasks
 from protocol.errors import RefusedError
 from protocol.messages import checks as check_messages
 from protocol.messages import membership
@@ -60,6 +62,7 @@ from protocol.states import GroupState
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from manager.core.alarms.book import AlarmBook
     from manager.core.group import TimerKey
     from manager.core.member import Connection, Parked
     from manager.core.stored_rows import Row
@@ -97,6 +100,7 @@ RULES: dict[type[Request], Callable[[Turn, Any, Parked], None]] = {
     commands.ListCosts: task_sums.list_costs,
     commands.GetTask: tasks.get,
     commands.GetTaskHistory: tasks.get_history,
+    commands.GetTaskAlarms: task_alarms.get,
     commands.ListMoves: tasks.list_moves,
     commands.GetTaskStatus: tasks.get_status,
     commands.CreateTask: definitions.create,
@@ -127,6 +131,7 @@ DEADLINES: dict[str, Callable[[Turn, str], None]] = {
     aside.ASIDE: aside.time_over,
     scheduling.GATHERING[0]: rebalance.tasks_changed,
     lost_workers.KEPT: expiry.worker_did_not_return,
+    alarm_watch.ALARMS[0]: alarm_watch.time_over,
 }
 
 
@@ -148,6 +153,7 @@ class GroupCoordinator:
         self._timers: Timers[str] = Timers()
         self._new_group_ids = NewGroupIds()
         self._memory = HistoryMemory()
+        self._alarm_book = UNREAD
 
     def handle(self, name: str, request: Request, parked: Parked, instant: ClockReading) -> Turn:
         """Carry one request out.
@@ -206,7 +212,7 @@ class GroupCoordinator:
         turn = self._turn(self._new(name), instant)
         loading.load(turn, rows)
         self._let_go(name)
-        self._keep(turn.group)
+        self._keep(turn.group, turn.now)
         return turn
 
     def evict(self, name: str) -> tuple[Parked, ...]:
@@ -231,7 +237,15 @@ class GroupCoordinator:
             former_owners.inherit(fresh, dead)
             dead.forget_history()
             self._groups[name] = fresh
-            self._keep(fresh)
+            self._keep(fresh, 0)
+
+    def use_alarms(self, book: AlarmBook, instant: ClockReading) -> None:
+        """Have all groups looked at by these rules and silences from now on."""
+        self._alarm_book = book
+        for group in self._groups.values():
+            group.alarms.book = book
+            if not group.is_unknown:
+                self._set_deadline(group, instant.mono)
 
     def group(self, name: str) -> Group | None:
         """The group of that name as it lives, for tests and checks."""
@@ -246,7 +260,9 @@ class GroupCoordinator:
         return (group for group in self._groups.values() if not group.is_unknown)
 
     def _new(self, name: str) -> Group:
-        return Group(name, self._settings, self._memory)
+        group = Group(name, self._settings, self._memory)
+        group.alarms.book = self._alarm_book
+        return group
 
     def _turn(self, group: Group, instant: ClockReading) -> Turn:
         return Turn(group, instant, self._new_id, self._new_group_ids)
@@ -254,16 +270,16 @@ class GroupCoordinator:
     def _end(self, turn: Turn) -> None:
         """What is to be done at the end of every step."""
         errands.end_stale(turn)
-        self._keep(turn.group)
+        self._keep(turn.group, turn.now)
 
-    def _keep(self, group: Group) -> None:
+    def _keep(self, group: Group, now: int) -> None:
         """Keep `group`, and make room where too many ids were handed out."""
         self._new_group_ids.look_at(group)
         for crowded in member_ids.make_room(self._new_group_ids):
-            self._keep_one(crowded)
-        self._keep_one(group)
+            self._keep_one(crowded, now)
+        self._keep_one(group, now)
 
-    def _keep_one(self, group: Group) -> None:
+    def _keep_one(self, group: Group, now: int) -> None:
         """Keep `group`, unless nothing would be lost with it, and take its next deadline over."""
         if group.is_unknown:
             group.forget_history()
@@ -271,6 +287,12 @@ class GroupCoordinator:
                 self._let_go(group.name)
                 return
         self._groups[group.name] = group
+        self._set_deadline(group, now)
+
+    def _set_deadline(self, group: Group, now: int) -> None:
+        """Take the group's next deadline over."""
+        if not group.is_new:
+            alarm_watch.arm(group, now)
         deadline = group.timers.next_deadline()
         if deadline is not None:
             self._timers.set(group.name, deadline)

@@ -6,9 +6,11 @@ from collections import Counter, deque
 from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING
 
+from manager.core.alarms.alarms import GroupAlarms
 from manager.core.history import BoundedHistory, HistoryMemory, TaskHistory
 from manager.core.member import Member
 from manager.core.stored_rows import (
+    AlarmRow,
     Change,
     Dropped,
     GroupRow,
@@ -94,6 +96,7 @@ class Group:
     rebalances: deque[RebalanceRow] = field(default_factory=lambda: deque(maxlen=REBALANCES_KEPT))
     history: BoundedHistory[GroupHistoryLine] = field(init=False)
     timers: Timers[TimerKey] = field(default_factory=Timers)
+    alarms: GroupAlarms = field(default_factory=GroupAlarms)
 
     def __post_init__(self, memory: HistoryMemory | None) -> None:
         memory = memory or HistoryMemory()
@@ -187,6 +190,8 @@ class Group:
                 self.transfers.keep(change)
             case RebalanceRow():
                 self.rebalances.append(change)
+            case AlarmRow():
+                self.alarms.keep(change)
             case Dropped():
                 self._drop(change)
 
@@ -209,5 +214,7 @@ class Group:
             self.rebalances = deque(
                 (row for row in self.rebalances if row.key != dropped.key), REBALANCES_KEPT
             )
+        elif dropped.kind is AlarmRow:
+            self.alarms.drop(dropped.key)
         elif dropped.kind is GroupRow:
             self.header = GroupRow(group=self.name)

@@ -130,6 +130,11 @@ class TaskHistory:
         """What became of one task, oldest first."""
         return iter(self._by_task.get(task, ()))
 
+    def newest_first(self, task: str) -> Iterator[TaskHistoryLine]:
+        """What became of one task, the latest first."""
+        history = self._by_task.get(task)
+        return iter(()) if history is None else reversed(history)
+
     def forget(self, task: str) -> None:
         """There is no such task any more; that it has moved about stays true."""
         if (history := self._by_task.pop(task, None)) is not None:

@@ -39,6 +39,7 @@ def load(turn: Turn, rows: Iterable[Row]) -> None:
         group.leader_id = group.header.leader_id
     turn.note("restored from storage")
     group.tasks.history.since_ms = turn.instant.wall
+    group.alarms.loaded_at = turn.now
     for member in group.members.values():
         member.confirmed = True
         sessions.note_contact(turn, member)

@@ -234,6 +234,32 @@ class RebalanceRow(Row, frozen=True, kw_only=True):
     moved: int
 
 
+class AlarmRow(Row, frozen=True, kw_only=True):
+    """An alarm that fires, or one that did; `subject` is `task:NAME` or `member:ID`.
+
+    All times are since 1970. `since_ms` is when the condition began to hold. `told_at_ms` is when its
+    receivers were told last, 0 if they never were, and `resolved_at_ms` is 0 while it fires. `kind`,
+    `severity`, `threshold` and `receivers` are those of the rule when it fired: whoever was told hears of the
+    end, whatever became of the rule.
+    """
+
+    key_length: ClassVar[int] = 4
+    rule: str
+    subject: str
+    fired_at_ms: int
+    kind: str
+    severity: str
+    since_ms: int
+    told_at_ms: int = 0
+    resolved_at_ms: int = 0
+    acknowledged_by: str | None = None
+    acknowledged_at_ms: int = 0
+    value: float | None = None
+    threshold: float | None = None
+    worker: str | None = None
+    receivers: tuple[str, ...] = ()
+
+
 class Unreadable(Row, frozen=True, kw_only=True):
     """A stored row that makes no sense: `place` is its table and key, `why` what is wrong with it.
 

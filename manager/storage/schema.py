@@ -20,6 +20,7 @@ from sqlalchemy import (
 )
 
 from manager.core.stored_rows import (
+    AlarmRow,
     Blame,
     GroupRow,
     MemberRow,
@@ -179,6 +180,25 @@ TABLES: dict[type[Row], Table] = {
         _count("duration_ms"),
         _count("members"),
         _count("moved"),
+    ),
+    AlarmRow: Table(
+        "alarms",
+        METADATA,
+        _key("group"),
+        _key("rule"),
+        _key("subject"),
+        _key("fired_at_ms", BigInteger),
+        _text("kind"),
+        _text("severity"),
+        _count("since_ms"),
+        _count("told_at_ms"),
+        _count("resolved_at_ms"),
+        Column("acknowledged_by", Text),
+        _count("acknowledged_at_ms"),
+        Column("value", Float),
+        Column("threshold", Float),
+        Column("worker", Text),
+        Column("receivers", Json(tuple[str, ...]), nullable=False),
     ),
 }
 

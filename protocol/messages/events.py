@@ -7,6 +7,7 @@ from typing import Annotated
 
 import msgspec
 
+from protocol.messages.alarm_notice import AlarmNotice
 from protocol.messages.base import MAX_INT, Response
 from protocol.messages.groups import Coordinator
 from protocol.names import Name
@@ -37,6 +38,8 @@ class EventType(StrEnum):
     GROUP_DELETED = "group.deleted"
     MANAGER_CHANGED = "manager.changed"
     EVENTS_PRUNED = "events.pruned"
+    ALARM_FIRING = "alarm.firing"
+    ALARM_RESOLVED = "alarm.resolved"
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -69,6 +72,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     manager: Coordinator | None = None
     slots: int | None = None
     after: int | None = None
+    alarm: AlarmNotice | None = None
 
 
 class EventListQuery(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,6 +25,8 @@ def rows_of(group: Group) -> Iterator[Row]:
     yield from group.tasks.ownership.values()
     yield from group.rebalances
     yield from group.transfers.rows()
+    yield from group.alarms.firing.values()
+    yield from group.alarms.past.values()
 
 
 def durable(group: Group) -> dict[tuple[Any, ...], Any]:

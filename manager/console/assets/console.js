@@ -1,5 +1,6 @@
 // The entry: everything that makes a page of the console live and lets people act on it.
 import { listen } from "./actions.js";
+import { watchAlarmForms } from "./alarm-forms.js";
 import { follow } from "./live.js";
 import { watchFilters } from "./filters.js";
 import { watchEdit } from "./task-edit.js";
@@ -10,5 +11,6 @@ listen();
 watchFilters();
 watchForm();
 watchEdit();
+watchAlarmForms();
 scrollToLatest();
 follow();

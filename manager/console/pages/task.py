@@ -14,8 +14,10 @@ from manager.console.pages.lag import LagPanel, lag_panel
 from manager.console.pages.left_out import LeftOutPanel, left_out_panel
 from manager.console.pages.links import edit_path, group_path, quarantine_path, task_api
 from manager.console.pages.members import MemberLabel, member_labels
+from manager.console.pages.task_alarms import TaskAlarmsPanel, task_alarms_panel
 from manager.console.pages.task_history import Entry, history_of
-from manager.core.commands import DescribeGroup, GetTask, GetTaskHistory
+from manager.core.commands import DescribeGroup, GetTask, GetTaskAlarms, GetTaskHistory
+from protocol.messages.alarms import TaskAlarmsResponse
 from protocol.messages.groups import DescribeGroupResponse
 from protocol.messages.history import TaskHistoryResponse
 from protocol.messages.tasks import TaskResponse
@@ -81,6 +83,7 @@ class TaskPage:
     costs: CostsPanel | None
     lag: LagPanel | None
     left_out: LeftOutPanel | None
+    alarms: TaskAlarmsPanel | None
     lines: tuple[FiguresLine, ...]
     since_ms: int | None
     definition: str
@@ -96,6 +99,7 @@ class TaskData:
 
     task: TaskResponse
     history: TaskHistoryResponse
+    alarms: TaskAlarmsResponse
     group: DescribeGroupResponse
     events: tuple[Event, ...]
 
@@ -106,6 +110,7 @@ async def task(page_data: PageData, request: PageRequest) -> Page:
     data = TaskData(
         await page_data.ask(group, GetTask(task=name), TaskResponse),
         await page_data.ask(group, GetTaskHistory(task=name), TaskHistoryResponse),
+        await page_data.ask(group, GetTaskAlarms(task=name), TaskAlarmsResponse),
         await page_data.ask(group, DescribeGroup(), DescribeGroupResponse),
         (await page_data.events_like(lambda event: event.task == name, group=group))[0],
     )
@@ -135,6 +140,7 @@ def task_page(data: TaskData, now_ms: int) -> TaskPage:
         costs=costs_panel(task.metrics),
         lag=lag_panel(task.lag),
         left_out=left_out_panel(task.metrics, task.definition),
+        alarms=task_alarms_panel(data.alarms),
         lines=tuple(_lines(history)),
         since_ms=history.since_ms,
         definition=shown(task.definition),

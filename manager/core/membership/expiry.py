@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from manager.core import member_ids, scheduling
 from manager.core.membership import rebalance
 from manager.core.membership.departure import depart
-from manager.core.tasks import definitions, lost_workers
+from manager.core.tasks import alarm_watch, definitions, lost_workers
 from protocol.messages.events import EventType
 from protocol.states import GroupState
 
@@ -90,5 +90,6 @@ def forget_group(turn: Turn, cause: str) -> None:
         turn.drop(transfer)
     for line in tuple(group.rebalances):
         turn.drop(line)
+    alarm_watch.forget(turn)
     turn.drop(group.header)
     turn.tell(EventType.GROUP_DELETED, cause=cause)

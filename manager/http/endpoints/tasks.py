@@ -11,6 +11,7 @@ from manager.core.commands import (
     CreateTask,
     DeleteTask,
     GetTask,
+    GetTaskAlarms,
     GetTaskHistory,
     GetTaskStatus,
     PutTask,
@@ -25,6 +26,7 @@ from manager.http.endpoints.task_lists import NO_GROUP, TASKS, UNSTORED
 from manager.http.front.replying import reply
 from protocol.errors import ErrorCode, Failure
 from protocol.etags import Conditions, etag_of
+from protocol.messages.alarms import TaskAlarmsResponse
 from protocol.messages.history import TaskHistoryResponse
 from protocol.messages.tasks import (
     CreateTaskRequest,
@@ -98,6 +100,16 @@ class TaskHandlers:
                 self._about(lambda name: GetTaskHistory(task=name)),
                 role=Role.VIEWER,
                 response=TaskHistoryResponse,
+                errors=NO_TASK,
+            ),
+            Endpoint(
+                "GET",
+                f"{TASK}/alarms",
+                "getTaskAlarms",
+                "The rules of alarms that count for a task, with their present values",
+                self._about(lambda name: GetTaskAlarms(task=name)),
+                role=Role.VIEWER,
+                response=TaskAlarmsResponse,
                 errors=NO_TASK,
             ),
             Endpoint(

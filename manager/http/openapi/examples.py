@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from protocol.error_meanings import MEANINGS
 from protocol.errors import ErrorCode, Failure
 from protocol.messages import (
+    alarms,
     assignors,
     audit,
     checks,
@@ -391,6 +392,26 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
         **DONE,
         "since_ms": None,
         "moves": [{"at_ms": NOW_MS, "task": TASK, "left": OTHER, "joined": ME}],
+    },
+    alarms.TaskAlarmsResponse: {
+        **DONE,
+        "task": TASK,
+        "known": True,
+        "alarms": [
+            {
+                "rule": "behind",
+                "kind": "lag_rows",
+                "severity": "warning",
+                "state": "firing",
+                "value": 120500.0,
+                "threshold": 100000.0,
+                "unit": "rows",
+                "since_ms": NOW_MS,
+                "acknowledged_by": None,
+                "silenced": False,
+                "receivers": ["ops"],
+            }
+        ],
     },
     history.TaskHistoryResponse: {
         **DONE,

@@ -15,6 +15,7 @@ from manager.console.pages.members import known_members
 from manager.console.pages.task import TaskData, TaskPage, batch_time, figures_of, task_page
 from manager.console.pages.workers import KnownWorker, workers_page
 from manager.core.views.group_status import GroupStatus
+from protocol.messages.alarms import TaskAlarmsResponse
 from protocol.messages.base import encode_opaque
 from protocol.messages.events import Event
 from protocol.messages.history import FiguresPoint, TaskHistoryLine, TaskHistoryResponse
@@ -22,6 +23,7 @@ from protocol.messages.tasks import TaskResponse
 from tests.unit.manager.console.answers import NOW, counts, group, member, task
 
 ANNA = "anna-1"
+NO_ALARMS = TaskAlarmsResponse(task="t", known=True, alarms=())
 
 
 def life(ago_ms: int, state: str, owner: str | None = None, cause: str | None = None) -> TaskHistoryLine:
@@ -44,7 +46,7 @@ def view(
     remembered = TaskHistoryResponse(
         task="t", since_ms=None, interval_ms=10_000, points=points, history=history
     )
-    return task_page(TaskData(found, remembered, group(member(ANNA)), events), NOW)
+    return task_page(TaskData(found, remembered, NO_ALARMS, group(member(ANNA)), events), NOW)
 
 
 def test_the_history_is_what_is_remembered_and_what_was_logged() -> None:

@@ -56,6 +56,7 @@ operator    DELETE /v1/groups/{group}/members/{member_id}/drain
 viewer      GET    /v1/groups/{group}/tasks
 viewer      GET    /v1/groups/{group}/tasks/{task}
 viewer      GET    /v1/groups/{group}/tasks/{task}/status
+viewer      GET    /v1/groups/{group}/tasks/{task}/alarms
 viewer      GET    /v1/groups/{group}/tasks/{task}/history
 viewer      GET    /v1/groups/{group}/moves
 viewer      POST   /v1/tasks/validate

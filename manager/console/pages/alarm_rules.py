@@ -1,0 +1,70 @@
+"""Changing the rules of alarms: all of them, as they are now, unless somebody else changes them meanwhile."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from manager.console.page import Page, PageRequest
+from protocol.alarm_kinds import TRAITS
+from protocol.default_alarm_rules import DEFAULT_RULES
+from protocol.messages.alarms import AlarmRule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from manager.console.page_data import PageData
+    from protocol.messages.alarms import AlarmRulesResponse
+
+
+@dataclass(frozen=True, slots=True)
+class KindLine:
+    """A kind of rule; `unit` is empty where it has no threshold."""
+
+    kind: str
+    meaning: str
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmRulesPage:
+    """What the page shows; `etag` is the rules' as they were read, `example` what to begin with."""
+
+    version: int
+    etag: str
+    document: str
+    example: str
+    kinds: tuple[KindLine, ...]
+
+
+async def alarm_rules(page_data: PageData, request: PageRequest) -> Page:  # noqa: ARG001 - as every page is made
+    """The page at `/alarms/rules`."""
+    view = alarm_rules_page(await page_data.alarm_rules())
+    return Page("alarm_rules.html", "Rules of alarms", "alarms", view, stays=True)
+
+
+def alarm_rules_page(told: AlarmRulesResponse) -> AlarmRulesPage:
+    """What the page shows."""
+    return AlarmRulesPage(
+        version=told.version,
+        etag=told.etag,
+        document=_document(told.rules),
+        example=_document(DEFAULT_RULES),
+        kinds=tuple(
+            KindLine(kind.value, traits.meaning, traits.unit or "") for kind, traits in TRAITS.items()
+        ),
+    )
+
+
+def _document(rules: Sequence[AlarmRule]) -> str:
+    """What is left at its default is left out: people read it."""
+    return json.dumps({"rules": [_told(rule) for rule in rules]}, indent=2)
+
+
+def _told(rule: AlarmRule) -> dict[str, object]:
+    usual = msgspec.to_builtins(AlarmRule(name=rule.name, kind=rule.kind))
+    told = msgspec.to_builtins(rule)
+    return {name: told[name] for name in told if name in {"name", "kind"} or told[name] != usual[name]}

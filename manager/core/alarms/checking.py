@@ -1,0 +1,59 @@
+"""What is wrong with a list of rules, field by field."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protocol.alarm_kinds import TRAITS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from protocol.messages.alarms import AlarmRule
+
+
+def problems_of(
+    rules: Sequence[AlarmRule], receivers: Collection[str] | None = None
+) -> Iterator[tuple[str, str]]:
+    """Each fault as its place, `rules[2].threshold`, and what it is.
+
+    Args:
+        rules: in the order in which they count.
+        receivers: the names of those that can be told; None if that is not known, then any will do.
+    """
+    seen: dict[str, int] = {}
+    for place, rule in enumerate(rules):
+        at = f"rules[{place}]"
+        if rule.name in seen:
+            yield f"{at}.name", f"{rule.name} is the name of rules[{seen[rule.name]}] already"
+        seen.setdefault(rule.name, place)
+        for field, fault in (*_of_thresholds(rule), *_of_subjects(rule), *_of_receivers(rule, receivers)):
+            yield f"{at}.{field}", fault
+
+
+def _of_thresholds(rule: AlarmRule) -> Iterator[tuple[str, str]]:
+    unit = TRAITS[rule.kind].unit
+    if unit is None:
+        if rule.threshold is not None or rule.clear_threshold is not None:
+            yield "threshold", f"a rule of kind {rule.kind.value} has none: it holds or it does not"
+        return
+    if rule.threshold is None:
+        yield "threshold", f"a rule of kind {rule.kind.value} needs one, in {unit}"
+    elif rule.clear_threshold is not None and rule.clear_threshold > rule.threshold:
+        yield "clear_threshold", f"{rule.clear_threshold:g} is above the threshold, {rule.threshold:g}"
+
+
+def _of_subjects(rule: AlarmRule) -> Iterator[tuple[str, str]]:
+    if not TRAITS[rule.kind].of_workers:
+        return
+    if rule.tasks != "*":
+        yield "tasks", f"a rule of kind {rule.kind.value} is about workers, not tasks"
+    if rule.labels:
+        yield "labels", f"a rule of kind {rule.kind.value} is about workers, not tasks"
+
+
+def _of_receivers(rule: AlarmRule, receivers: Collection[str] | None) -> Iterator[tuple[str, str]]:
+    for place, name in enumerate(rule.receivers):
+        if receivers is not None and name not in receivers:
+            known = ", ".join(sorted(receivers)) or "none"
+            yield f"receivers[{place}]", f"there is no receiver {name}; those of this manager: {known}"

@@ -1,0 +1,168 @@
+"""The alarms of all groups, and the form for their rules."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from manager.console.page import PageRequest
+from manager.console.pages.alarm_rules import alarm_rules_page
+from manager.console.pages.alarms import AlarmsData, AlarmsPage, alarms_page
+from manager.console.pages.task_alarms import alarm_figure, task_alarms_panel
+from protocol.alarm_kinds import AlarmKind
+from protocol.default_alarm_rules import DEFAULT_RULES
+from protocol.messages.alarm_notice import Severity
+from protocol.messages.alarms import (
+    AcknowledgeRequest,
+    Alarm,
+    AlarmRule,
+    AlarmRulesResponse,
+    PutAlarmRulesRequest,
+    Silence,
+    TaskAlarm,
+    TaskAlarmsResponse,
+)
+
+NOW = 1_800_000_000_000
+HOUR = 3_600_000
+
+
+def alarm(task: str | None = "t", **fields: Any) -> Alarm:
+    ordinary: dict[str, Any] = {
+        "group": "g",
+        "rule": "behind",
+        "kind": "lag_seconds",
+        "severity": Severity.WARNING,
+        "state": "firing",
+        "since_ms": NOW - HOUR,
+        "value": 700.0,
+        "threshold": 300.0,
+    }
+    return Alarm(task=task, **(ordinary | fields))
+
+
+def page(
+    *firing: Alarm, silences: tuple[Silence, ...] = (), rules: Any = (), query: dict[str, str] | None = None
+) -> AlarmsPage:
+    return alarms_page(AlarmsData(firing, rules, silences), PageRequest("", "", query or {}), NOW)
+
+
+def test_an_alarm_leads_to_what_it_is_about_and_can_be_acknowledged() -> None:
+    """Of a task, or of a worker; the button asks for just this one."""
+    of_task, of_worker = page(alarm(), alarm(None, member="w/1", kind="worker_overloaded")).alarms.items
+    assert (of_task.path, of_task.value, of_task.threshold) == ("/groups/g/tasks/t", "11 min", "5 min")
+    assert of_worker.path == "/groups/g/workers/w%2F1"
+    assert of_worker.call == "POST /v1/groups/g/alarms/acknowledge"
+    asked = msgspec.json.decode(of_worker.body, type=AcknowledgeRequest)
+    assert (asked.rule, asked.task, asked.member, asked.by) == ("behind", None, "w/1", "console")
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({}, ["a", "b", "c"]),
+        ({"group": "h"}, ["b"]),
+        ({"rule": "other"}, ["c"]),
+        ({"severity": "critical"}, ["a"]),
+        ({"group": "nowhere"}, []),
+    ],
+)
+def test_those_are_shown_that_are_asked_for(query: dict[str, str], found: list[str]) -> None:
+    """By group, rule and severity; nothing is no error."""
+    firing = alarm("a", severity=Severity.CRITICAL), alarm("b", group="h"), alarm("c", rule="other")
+    assert [line.subject for line in page(*firing, query=query).alarms.items] == found
+
+
+def test_many_are_shown_a_page_at_a_time() -> None:
+    """Twenty thousand tasks may lose their broker at once."""
+    shown = page(*(alarm(f"t{number}") for number in range(250)), query={"page": "3", "group": "g"}).alarms
+    assert (len(shown.items), shown.total, shown.pages) == (50, 250, 3)
+
+
+def test_of_a_kind_that_a_newer_manager_has_stored_no_unit_is_known() -> None:
+    """A herd is upgraded one manager after the other."""
+    (line,) = page(alarm(kind="moon_phase")).alarms.items
+    assert (line.kind, line.value) == ("moon phase", "")
+
+
+def test_a_silence_says_what_it_is_about_and_when_it_ends() -> None:
+    """One that has ended is not shown, though it may be stored a while."""
+    named: dict[str, Any] = {"reason": "upgrade", "by": "ada", "created_at_ms": NOW}
+    silences = (
+        Silence(id="1", ends_at_ms=NOW + 2 * HOUR, groups="g*", **named),
+        Silence(id="2", ends_at_ms=NOW + HOUR, **named),
+        Silence(id="3", ends_at_ms=NOW, **named),
+    )
+    assert [(each.about, each.ends_in, each.call) for each in page(silences=silences).silences] == [
+        ("groups g*", "2 h", "DELETE /v1/alarms/silences/1"),
+        ("everything", "1 h", "DELETE /v1/alarms/silences/2"),
+    ]
+
+
+def test_a_rule_is_told_in_words() -> None:
+    """What it is about, and when it fires."""
+    rule = AlarmRule(
+        name="r",
+        kind=AlarmKind.RESTARTING,
+        groups="g*",
+        labels={"team": "a"},
+        threshold=3,
+        for_ms=60_000,
+        window_ms=600_000,
+        repeat_every_ms=HOUR,
+        receivers=("ops", "ada"),
+    )
+    (line,) = page(rules=(rule,)).rules
+    assert line.about == "groups g*, label team=a"
+    assert line.condition == "more than 3 restarts, within 10 min, for 1 min, told again every 1 h"
+    assert line.receivers == "ops, ada"
+
+
+def test_what_the_form_shows_is_what_the_api_takes() -> None:
+    """Whatever is left out of the document is at its default."""
+    view = alarm_rules_page(AlarmRulesResponse(rules=DEFAULT_RULES, version=3, etag='"x"'))
+    sent = msgspec.convert(json.loads(view.document), PutAlarmRulesRequest)
+    assert sent.rules == DEFAULT_RULES
+    assert view.example == view.document
+    assert "labels" not in view.document
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [
+        (None, "s", "not known"),
+        (0.0, None, "no"),
+        (1.0, None, "yes"),
+        (90.0, "s", "1 min"),
+        (2.5e9, "bytes", "2.5 GB"),
+        (12345.0, "rows", "12.3 k rows"),
+    ],
+)
+def test_a_figure_has_its_unit(value: float | None, unit: str | None, shown: str) -> None:
+    """What is not known is not nothing."""
+    assert alarm_figure(value, unit) == shown
+
+
+def test_a_task_shows_its_rules_with_their_present_values() -> None:
+    """A task that no rule counts for has no such panel."""
+    told = TaskAlarm(
+        rule="behind",
+        kind="lag_rows",
+        severity=Severity.CRITICAL,
+        state="firing",
+        value=250.0,
+        threshold=100.0,
+        unit="rows",
+        since_ms=NOW,
+        acknowledged_by=None,
+        silenced=False,
+        receivers=(),
+    )
+    panel = task_alarms_panel(TaskAlarmsResponse(task="t", known=True, alarms=(told,)))
+    assert panel is not None
+    assert panel.ringing == 1
+    assert (panel.lines[0].value, panel.lines[0].receivers) == ("250 rows", "nobody")
+    assert task_alarms_panel(TaskAlarmsResponse(task="t", known=True, alarms=())) is None

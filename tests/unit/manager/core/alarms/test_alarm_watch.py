@@ -1,0 +1,313 @@
+"""A group that is looked at: what is told, what is stored, and what a takeover makes of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from manager.core.alarms import alarms
+from manager.core.alarms.book import AlarmBook
+from manager.core.alarms.findings import SUBJECTS_TOLD
+from manager.core.commands import DeleteGroup, DeleteTask, SetTarget
+from manager.core.stored_rows import AlarmRow
+from manager.core.tasks import alarm_watch
+from manager.core.tasks.alarm_watch import EVERY_MS, SETTLE_MS
+from protocol.alarm_kinds import AlarmKind
+from protocol.messages.alarms import Silence
+from protocol.messages.ownership import ReportRequest
+from protocol.messages.resources import WorkerResources
+from protocol.states import Target, TaskState
+from tests.unit.manager.core.alarms.looks import MINUTE, WALL, behind, rule
+from tests.unit.manager.core.bench import Bench
+
+if TYPE_CHECKING:
+    from protocol.messages.alarms import AlarmRule
+    from protocol.messages.events import Event
+
+LAG = rule(threshold=100, receivers=("ops",))
+SLICES_MS = 1000
+PAST_KEPT_HERE = 50
+
+
+class Watched(Bench):
+    """A group of which events of alarms are kept; sessions are long, so that no heartbeats are needed."""
+
+    def __init__(self) -> None:
+        super().__init__(max_session_timeout_ms=10**9)
+        self.wall = WALL
+        self.book = AlarmBook()
+
+    def use(self, *rules: AlarmRule, silences: tuple[Silence, ...] = ()) -> None:
+        """Have these rules and silences."""
+        self.book = AlarmBook(rules, silences)
+        self.coordinator.use_alarms(self.book, self.instant)
+
+    def begin(self, *tasks: str) -> str:
+        """One worker with these tasks, all running; its id."""
+        self.create(*tasks)
+        ask = self.join(kind="sparkherd", session_ms=10**9)
+        self.pass_time()
+        member_id = str(ask.answer.member_id)
+        self.deal([member_id], dict.fromkeys(tasks, member_id))
+        self.claim(member_id, *tasks)
+        for task in tasks:
+            self.runs(task)
+        return member_id
+
+    def runs(self, task: str, state: TaskState = TaskState.RUNNING, **more: Any) -> None:
+        """Its owner reports it."""
+        owner, token, _ = self.owner(task)
+        assert self.report(str(owner), task, token, state, **more) == "NONE"
+
+    def look(self, ms: int = EVERY_MS + SLICES_MS) -> list[Event]:
+        """Let a pass come to its end; what was told of alarms."""
+        before = len(self.told)
+        self.pass_time(ms)
+        return [event for event in self.told[before:] if event.alarm is not None]
+
+    def take_over(self) -> None:
+        """Another manager has the group."""
+        self.crash()
+        self.coordinator.use_alarms(self.book, self.instant)
+
+    @property
+    def rows(self) -> list[AlarmRow]:
+        """What is stored of alarms."""
+        return [row for row in self.store.values() if isinstance(row, AlarmRow)]
+
+
+@pytest.fixture
+def bench() -> Watched:
+    return Watched()
+
+
+def test_an_alarm_fires_once_and_is_resolved_once(bench: Watched) -> None:
+    """The event has what the rule says, and what is known of the task."""
+    bench.use(LAG)
+    member_id = bench.begin("a", "b")
+    bench.runs("a", lag=behind(101))
+    (event,) = bench.look()
+    notice = event.alarm
+    assert notice is not None
+    assert (event.type, notice.rule, notice.kind, notice.receivers) == (
+        "alarm.firing",
+        "lag_rows",
+        "lag_rows",
+        ("ops",),
+    )
+    (subject,) = notice.subjects
+    assert (subject.task, subject.worker, subject.value, subject.threshold) == ("a", member_id, 101, 100)
+    assert bench.look(5 * MINUTE) == []
+    bench.runs("a", lag=behind(100))
+    (over,) = bench.look()
+    assert over.type == "alarm.resolved"
+    assert bench.look(5 * MINUTE) == []
+    assert [row.resolved_at_ms > row.fired_at_ms for row in bench.rows] == [True]
+
+
+def test_without_rules_nothing_is_looked_at(bench: Watched) -> None:
+    """Nor is there a deadline for it."""
+    bench.begin("a")
+    assert ("alarms", "") not in bench.group.timers
+    bench.use(rule(threshold=1, groups="other"))
+    assert ("alarms", "") not in bench.group.timers
+
+
+def test_many_alarms_of_a_rule_are_one_notice(bench: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some of them one by one, the count of all, and a row of each."""
+    monkeypatch.setattr(alarm_watch, "TASKS_AT_ONCE", 30)
+    monkeypatch.setattr(alarm_watch, "ROWS_AT_ONCE", 40)
+    names = [f"t{number:04}" for number in range(90)]
+    bench.use(LAG)
+    bench.begin(*names)
+    for name in names:
+        bench.runs(name, lag=behind(500))
+    (event,) = bench.look()
+    assert event.alarm is not None
+    assert (event.alarm.count, len(event.alarm.subjects)) == (len(names), SUBJECTS_TOLD)
+    assert len(bench.rows) == len(names)
+    for name in names:
+        bench.runs(name, lag=behind(0))
+    monkeypatch.setattr(alarms, "PAST_KEPT", PAST_KEPT_HERE)
+    (over,) = bench.look()
+    assert over.alarm is not None
+    assert over.alarm.count == len(names)
+    assert len(bench.rows) == PAST_KEPT_HERE
+
+
+def test_a_takeover_neither_rings_again_nor_resolves(bench: Watched) -> None:
+    """What was told by reports is unknown to the new manager until they come again."""
+    bench.use(LAG)
+    bench.begin("a")
+    bench.runs("a", lag=behind(101))
+    assert len(bench.look()) == 1
+    bench.take_over()
+    assert bench.look(10 * MINUTE) == []
+    bench.runs("a", lag=behind(105))
+    assert bench.look(10 * MINUTE) == []
+    bench.runs("a", lag=behind(5))
+    (over,) = bench.look()
+    assert over.type == "alarm.resolved"
+
+
+def test_patience_outlives_a_takeover_where_the_state_is_stored(bench: Watched) -> None:
+    """A task that is nobody's was that before, too; but the new manager lets its workers come back first."""
+    bench.use(rule(AlarmKind.UNASSIGNED, for_ms=5 * MINUTE))
+    bench.begin("a")
+    owner, token, _ = bench.owner("a")
+    bench.release(str(owner), a=token)
+    assert bench.look(4 * MINUTE) == []
+    bench.take_over()
+    assert bench.look(SETTLE_MS - EVERY_MS) == []
+    assert len(bench.look(2 * EVERY_MS)) == 1
+
+
+def test_nothing_fires_before_the_workers_are_back(bench: Watched) -> None:
+    """However long it was so before the takeover."""
+    bench.use(rule(AlarmKind.UNASSIGNED))
+    bench.create("a")
+    bench.take_over()
+    assert bench.look(SETTLE_MS - 1) == []
+    assert len(bench.look(EVERY_MS)) == 1
+
+
+def test_a_silence_keeps_an_alarm_from_being_told(bench: Watched) -> None:
+    """It fires all the same, and is told when the silence ends."""
+    silence = Silence(
+        id="s",
+        ends_at_ms=WALL + bench.now + 5 * MINUTE,
+        reason="upgrade",
+        by="ann",
+        created_at_ms=0,
+        tasks="a",
+    )
+    bench.use(LAG, silences=(silence,))
+    bench.begin("a", "b")
+    bench.runs("a", lag=behind(101))
+    assert bench.look(4 * MINUTE) == []
+    assert [row.told_at_ms for row in bench.rows] == [0]
+    (event,) = bench.look(2 * MINUTE)
+    assert event.alarm is not None
+    assert not event.alarm.is_repeat
+    bench.runs("b", lag=behind(101))
+    assert len(bench.look()) == 1
+
+
+def test_the_end_of_what_nobody_was_told_of_is_not_told(bench: Watched) -> None:
+    """A silence longer than the alarm hides both."""
+    silence = Silence(id="s", ends_at_ms=2 * WALL, reason="upgrade", by="ann", created_at_ms=0)
+    bench.use(LAG, silences=(silence,))
+    bench.begin("a")
+    bench.runs("a", lag=behind(101))
+    bench.look()
+    bench.runs("a", lag=behind(0))
+    assert bench.look() == []
+    assert [bool(row.resolved_at_ms) for row in bench.rows] == [True]
+
+
+def test_an_alarm_that_goes_on_is_told_again(bench: Watched) -> None:
+    """As often as its rule says, and as a repeat."""
+    bench.use(rule(threshold=100, repeat_every_ms=10 * MINUTE))
+    bench.begin("a")
+    bench.runs("a", lag=behind(101))
+    assert len(bench.look()) == 1
+    assert bench.look(9 * MINUTE) == []
+    (again,) = bench.look(MINUTE + EVERY_MS)
+    assert again.alarm is not None
+    assert again.alarm.is_repeat
+    bench.take_over()
+    bench.runs("a", lag=behind(101))
+    assert bench.look(9 * MINUTE) == []
+
+
+@pytest.mark.parametrize("how", ["rule", "task", "target"])
+def test_what_no_rule_is_about_any_more_is_resolved(bench: Watched, how: str) -> None:
+    """Its rule is gone, its task is gone, or it is not to run any more."""
+    bench.use(LAG)
+    bench.begin("a", "b")
+    bench.runs("a", lag=behind(101))
+    bench.look()
+    if how == "rule":
+        bench.use()
+    elif how == "task":
+        bench.ask(DeleteTask(task="a"))
+    else:
+        bench.ask(SetTarget(task="a", target=Target.PAUSED))
+    assert [event.type for event in bench.look()] == ["alarm.resolved"]
+
+
+def test_the_last_rule_that_fits_counts(bench: Watched) -> None:
+    """An exception takes the place of the default; one that is switched off is none at all."""
+    bench.use(
+        rule(threshold=100, name="default"),
+        rule(threshold=1000, name="big", tasks="b*"),
+        rule(threshold=0, name="off", tasks="c*", enabled=False),
+    )
+    bench.begin("a", "b", "c")
+    for task in ("a", "b", "c"):
+        bench.runs(task, lag=behind(500))
+    (event,) = bench.look()
+    assert event.alarm is not None
+    assert (event.alarm.rule, [each.task for each in event.alarm.subjects]) == ("default", ["a"])
+
+
+def test_labels_tell_tasks_apart(bench: Watched) -> None:
+    """All that a rule names have to be there, and fit."""
+    bench.use(rule(threshold=100, labels={"team": "fl*"}))
+    bench.begin("a")
+    bench.runs("a", lag=behind(500))
+    assert bench.look() == []
+
+
+def test_restarts_are_counted_by_the_history_of_a_task(bench: Watched) -> None:
+    """Each way into RESTARTING is one, however many lines it has."""
+    bench.use(rule(AlarmKind.RESTARTING, threshold=2, window_ms=10 * MINUTE))
+    bench.begin("a")
+    for number in range(3):
+        assert bench.look() == []
+        bench.runs("a", TaskState.RESTARTING, cause=f"failure {number}")
+        bench.runs("a", TaskState.RESTARTING, cause=f"failure {number}, in more words")
+        bench.runs("a")
+    (event,) = bench.look()
+    assert event.alarm is not None
+    assert event.alarm.subjects[0].causes[0] == "failure 2, in more words"
+    assert [event.type for event in bench.look(11 * MINUTE)] == ["alarm.resolved"]
+
+
+def test_a_worker_is_told_of_by_its_id(bench: Watched) -> None:
+    """Its tasks together are more than it has capacity for."""
+    bench.use(rule(AlarmKind.WORKER_OVERLOADED, threshold=1), rule(AlarmKind.WORKER_HEAP, threshold=80))
+    member_id = bench.begin("a", "b")
+    bench.runs("a", metrics={"load": 0.7})
+    bench.runs("b", metrics={"load": 0.7})
+    full = WorkerResources(heap_max_bytes=100, heap_after_gc_bytes=81)
+    bench.ask(ReportRequest(member_id=member_id, tasks=(), resources=full))
+    told = [event.alarm for event in bench.look()]
+    assert [(notice.rule, notice.subjects[0].member) for notice in told if notice is not None] == [
+        ("worker_overloaded", member_id),
+        ("worker_heap", member_id),
+    ]
+
+
+def test_a_group_that_ends_with_its_last_task_ends_its_alarms(bench: Watched) -> None:
+    """It never had a member, so nothing is left of it; whoever was told hears of that."""
+    bench.use(rule(AlarmKind.UNASSIGNED))
+    bench.create("a")
+    assert len(bench.look()) == 1
+    before = len(bench.told)
+    bench.ask(DeleteTask(task="a"))
+    assert [event.type for event in bench.told[before:] if event.alarm] == ["alarm.resolved"]
+    assert bench.rows == []
+
+
+def test_a_group_that_is_deleted_ends_its_alarms(bench: Watched) -> None:
+    """Those of its tasks, which go with it."""
+    bench.use(rule(AlarmKind.UNASSIGNED))
+    member_id = bench.begin("a")
+    bench.leave((member_id, None))
+    assert len(bench.look()) == 1
+    assert bench.ask(DeleteGroup()).error == "NONE"
+    assert bench.told[-1].type == "group.deleted"
+    assert [event.type for event in bench.told if event.alarm] == ["alarm.firing", "alarm.resolved"]
+    assert bench.rows == []
