@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from manager.background.herd_alarms import HerdAlarms
 from manager.cluster.directory import Directory
 from manager.cluster.held_slots import HeldSlots
 from manager.cluster.single_manager import ProcessLock, SingleManager
@@ -36,6 +37,7 @@ class Node:
     events: EventLog
     tokens: TokenTable
     audit: AuditTable
+    alarms: HerdAlarms
     lock: ProcessLock | None
 
     async def leave(self) -> None:
@@ -72,4 +74,7 @@ async def open_node(settings: ManagerSettings, storage: SqlStorage, me: ManagerI
     else:
         controller = SingleManager(held_slots, storage.leases, routing, runtime.slots)
     directory = Directory(held_slots, routing, storage, runtime)
-    return Node(runtime, controller, routing, directory, storage.events, storage.tokens, storage.audit, lock)
+    alarms = HerdAlarms(storage.alarms, runtime.use_alarms)
+    return Node(
+        runtime, controller, routing, directory, storage.events, storage.tokens, storage.audit, alarms, lock
+    )

@@ -261,6 +261,21 @@ class TaskCostList(Response, frozen=True, kw_only=True):
     tasks: tuple[TaskCost, ...]
 
 
+class ListAlarms(Request, frozen=True, kw_only=True):
+    """Show what fires and what is pending, the first `limit`; with `past` what fired before as well."""
+
+    limit: int
+    past: bool = False
+
+
+class AcknowledgeAlarms(Request, frozen=True, kw_only=True):
+    """`by` has seen what fires of a rule; without a `subject` of all tasks and members."""
+
+    rule: str
+    by: str
+    subject: str | None = None
+
+
 class GetTask(TaskRequest, frozen=True, kw_only=True):
     """Show one task."""
 

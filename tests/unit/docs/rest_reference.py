@@ -22,6 +22,7 @@ TITLES = {
     "groups": "Groups and their members",
     "tasks": "Tasks",
     "sinks": "Sinks",
+    "alarms": "Alarms",
     "events": "Events",
     "audit": "Audit log",
     "assignors": "Assignors",
