@@ -262,10 +262,10 @@ class TaskCostList(Response, frozen=True, kw_only=True):
 
 
 class ListAlarms(Request, frozen=True, kw_only=True):
-    """Show what fires and what is pending, the first `limit`; with `past` what fired before as well."""
+    """Show what fires, what is pending, and the `past` last ones that are over; the first `limit` of all."""
 
     limit: int
-    past: bool = False
+    past: int = 0
 
 
 class AcknowledgeAlarms(Request, frozen=True, kw_only=True):

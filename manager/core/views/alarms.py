@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heapq import nlargest
 from typing import TYPE_CHECKING, Final
 
 from manager.core import checks
@@ -29,10 +30,11 @@ _SEVERITIES: Final = tuple(reversed(Severity))
 
 
 def list_alarms(turn: Turn, request: ListAlarms, parked: Parked) -> None:
-    """Answer with what fires and what is pending in the group; past ones if they are asked for."""
+    """Answer with what fires and what is pending in the group; past ones as far as they are asked for."""
     group, alarms = turn.group, turn.group.alarms
     checks.known(group)
-    rows = [*alarms.firing.values(), *(alarms.past.values() if request.past else ())]
+    past = nlargest(request.past, alarms.past.values(), key=lambda row: row.resolved_at_ms)
+    rows = [*alarms.firing.values(), *past]
     found = [*(shown(row, alarms.book, turn.instant.wall, alarms) for row in rows), *_pending(turn)]
     turn.answer(parked, page_of(found, request.limit))
 
