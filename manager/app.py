@@ -8,6 +8,7 @@ from manager.access.authorizer import open_to_all
 from manager.console.site import Console
 from manager.http.audit_log import AuditLog
 from manager.http.authorization import Authorization
+from manager.http.endpoints.alarms import AlarmHandlers
 from manager.http.endpoints.audit import AuditHandlers, NothingKept
 from manager.http.endpoints.checks import CheckHandlers
 from manager.http.endpoints.cluster import ClusterHandlers
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from manager.access.authorizer import Authorizer
     from manager.access.rates import Rates
     from manager.background.audit_writer import AuditWriter
+    from manager.background.herd_alarms import HerdAlarms
     from manager.cluster.directory import Directory
     from manager.http.endpoint import Endpoint
     from manager.http.endpoints.audit import AuditReader
@@ -50,6 +52,7 @@ def make_app(
     tls: ssl.SSLContext | None = None,
     hsts_max_age_s: int | None = None,
     audit_writer: AuditWriter | None = None,
+    alarms: HerdAlarms | None = None,
 ) -> Application:
     """Put the handlers together; `manager.http.front.server` serves them.
 
@@ -61,6 +64,7 @@ def make_app(
         access: who may ask for what; without it, everybody for everything.
         rates: how often one client may ask; without it, as often as it likes.
         tls: how other managers' certificates are checked.
+        alarms: the rules and silences of the herd; without them they cannot be asked for.
         audit_writer: where what admins do is written down; without it, in the log only.
         hsts_max_age_s: how long browsers are to ask by https only; None where that is not spoken.
     """
@@ -70,7 +74,7 @@ def make_app(
         access, rates, AuditLog(None if audit_writer is None else audit_writer.put, this_manager.id)
     )
     app = Application(runtime, max_request_bytes, _headers(hsts_max_age_s), forwarding.session, runtime.share)
-    for endpoint in endpoints_of(runtime, directory, audit_writer, forwarding):
+    for endpoint in endpoints_of(runtime, directory, audit_writer, forwarding, alarms):
         handler = (
             forwarding.wrap(endpoint.serve, endpoint.held_s) if endpoint.is_forwarded else endpoint.serve
         )
@@ -85,9 +89,10 @@ def endpoints_of(
     directory: Directory,
     audit: AuditReader | None = None,
     forwarding: Forwarding | None = None,
+    alarms: HerdAlarms | None = None,
 ) -> list[Endpoint]:
     """Everything that a manager can be asked: the API, and the pages for people."""
-    api = api_of(runtime, directory, audit, forwarding)
+    api = api_of(runtime, directory, audit, forwarding, alarms)
     return [*api, *OpenApiHandlers(api).endpoints(), *Console(runtime, directory, api).endpoints()]
 
 
@@ -96,10 +101,12 @@ def api_of(
     directory: Directory,
     audit: AuditReader | None = None,
     forwarding: Forwarding | None = None,
+    alarms: HerdAlarms | None = None,
 ) -> list[Endpoint]:
     """What programs ask, but for its description.
 
     `audit` is what admins did, nothing without it; by `forwarding` other managers are asked, none without it.
+    `alarms` are the rules and silences of the herd; without them whoever asks for them is turned away.
     """
     return [
         *MemberHandlers(runtime).endpoints(),
@@ -112,6 +119,7 @@ def api_of(
         *TransferHandlers(runtime, directory, forwarding).endpoints(),
         *EventHandlers(runtime.feed).endpoints(),
         *GroupHandlers(runtime).endpoints(),
+        *AlarmHandlers(runtime, alarms).endpoints(),
         *AuditHandlers(audit or NothingKept()).endpoints(),
         *HealthHandlers(runtime).endpoints(),
         *MetricsHandlers(runtime.meter.instruments).endpoints(),

@@ -95,6 +95,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
             rates=Rates(settings.client_rate, BURST_S * settings.client_rate),
             tls=trust,
             audit_writer=audit_writer,
+            alarms=node.alarms,
             hsts_max_age_s=None if certificate is None else settings.hsts_max_age_s,
         )
         runner = Runner(app, _limits(settings))
@@ -105,6 +106,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
         driver = TransferDriver(node.runtime, node.routing, node.transfers)
         await stack.enter_async_context(driver)
         await stack.enter_async_context(token_refresh)
+        await stack.enter_async_context(node.alarms)
         await runner.setup()
         context = None if certificate is None else certificate.context
         await web.SockSite(runner, listener, ssl_context=context).start()

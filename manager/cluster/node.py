@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from manager.background.herd_alarms import HerdAlarms
 from manager.cluster.directory import Directory
 from manager.cluster.held_slots import HeldSlots
 from manager.cluster.single_manager import ProcessLock, SingleManager
@@ -38,6 +39,7 @@ class Node:
     tokens: TokenTable
     audit: AuditTable
     transfers: TransferTable
+    alarms: HerdAlarms
     lock: ProcessLock | None
 
     async def leave(self) -> None:
@@ -74,6 +76,7 @@ async def open_node(settings: ManagerSettings, storage: SqlStorage, me: ManagerI
     else:
         controller = SingleManager(held_slots, storage.leases, routing, runtime.slots)
     directory = Directory(held_slots, routing, storage, runtime)
+    alarms = HerdAlarms(storage.alarms, runtime.use_alarms)
     return Node(
         runtime,
         controller,
@@ -83,5 +86,6 @@ async def open_node(settings: ManagerSettings, storage: SqlStorage, me: ManagerI
         storage.tokens,
         storage.audit,
         storage.transfers,
+        alarms,
         lock,
     )

@@ -265,6 +265,21 @@ class TaskCostList(Response, frozen=True, kw_only=True):
     tasks: tuple[TaskCost, ...]
 
 
+class ListAlarms(Request, frozen=True, kw_only=True):
+    """Show what fires, what is pending, and the `past` last ones that are over; the first `limit` of all."""
+
+    limit: int
+    past: int = 0
+
+
+class AcknowledgeAlarms(Request, frozen=True, kw_only=True):
+    """`by` has seen what fires of a rule; without a `subject` of all tasks and members."""
+
+    rule: str
+    by: str
+    subject: str | None = None
+
+
 class GetTask(TaskRequest, frozen=True, kw_only=True):
     """Show one task."""
 

@@ -31,6 +31,7 @@ from manager.core.membership import (
 )
 from manager.core.new_group_ids import NewGroupIds
 from manager.core.tasks import (
+    alarm_acks,
     alarm_watch,
     aside,
     checks,
@@ -50,7 +51,7 @@ from manager.core.tasks import (
 )
 from manager.core.timers import Timers
 from manager.core.turn import ClockReading, Turn
-from manager.core.views import groups, task_alarms, task_sums, tasks
+from manager.core.views import alarms, groups, task_alarms, task_sums, tasks
 from protocol.errors import RefusedError
 from protocol.messages import checks as check_messages
 from protocol.messages import membership
@@ -113,6 +114,8 @@ RULES: dict[type[Request], Callable[[Turn, Any, Parked], None]] = {
     transfer_commands.StartTransfer: transfers.start,
     transfer_commands.CancelTransfer: transfers.cancel,
     transfer_commands.AdvanceTransfer: transfers.advance,
+    commands.ListAlarms: alarms.list_alarms,
+    commands.AcknowledgeAlarms: alarm_acks.acknowledge,
 }
 
 DEADLINES: dict[str, Callable[[Turn, str], None]] = {

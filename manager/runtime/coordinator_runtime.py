@@ -10,6 +10,7 @@ import structlog
 
 from manager.background.supervision import once
 from manager.clock import read_clocks
+from manager.core.alarms.book import AlarmBook
 from manager.core.coordinator import DeadlineError, GroupCoordinator
 from manager.core.views import groups
 from manager.core.views.group_status import GroupStatus, status_of
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from manager.settings import GroupSettings
     from manager.storage.base import Storage
     from protocol.errors import Failure
+    from protocol.messages.alarms import AlarmRule, Silence
     from protocol.messages.assignors import GroupAssignors
     from protocol.messages.base import Request
     from protocol.messages.groups import GroupSummary
@@ -116,6 +118,11 @@ class CoordinatorRuntime:
     def _break(self) -> None:
         self._serving = False
         self.broken.set()
+
+    def use_alarms(self, rules: tuple[AlarmRule, ...], silences: tuple[Silence, ...]) -> None:
+        """Have all groups looked at by these rules and silences from now on."""
+        self._coordinator.use_alarms(AlarmBook(rules, silences), read_clocks())
+        self._arm()
 
     # Requests, connections, deadlines.
 

@@ -32,6 +32,7 @@ RULES: Final = "rules"
 SILENCES: Final = "silences"
 ALARMS: Final = TABLES[AlarmRow]
 
+FiringAlarm = AlarmRow
 T = TypeVar("T")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
+from manager.storage.alarm_table import AlarmTable
 from manager.storage.audit_table import AuditTable
 from manager.storage.base import NO_FENCE, StorageError
 from manager.storage.database import OpenedFile, database_at, first_line
@@ -46,6 +47,7 @@ class SqlStorage:
         self.tokens = TokenTable(self._database)
         self.audit = AuditTable(self._database)
         self.transfers = TransferTable(self._database)
+        self.alarms = AlarmTable(self._database)
 
     async def open(self) -> None:
         """Connect and migrate."""

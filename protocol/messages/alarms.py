@@ -170,9 +170,9 @@ class AlarmListQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GroupAlarmsQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether past alarms are told as well, and how many at most."""
+    """How many past alarms are told as well, and how many alarms in all at most."""
 
-    past: bool = False
+    past: Annotated[int, msgspec.Meta(ge=0, le=200)] = 0
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1000
 
 

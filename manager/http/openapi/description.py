@@ -40,10 +40,11 @@ PATH_NAMES: Final[dict[str, Any]] = {
     "member_id": {"type": "string", "minLength": 1, "description": "as its first join answered"},
     "transfer": msgspec.json.schema(Name),
     "row": msgspec.json.schema(RowId),
+    "silence": {"type": "string", "minLength": 1, "description": "the `id` of a silence"},
 }
 HEADERS: Final[dict[str, Any]] = {
     "ETag": {
-        "description": "Of definition and target, not of status; that of a list is of all the group's tasks.",
+        "description": "Of definition and target, not of status; that of a list is of all in it.",
         "schema": {"type": "string"},
     },
     "Location": {"description": "Where it is.", "schema": {"type": "string"}},
@@ -132,6 +133,8 @@ def tag_of(endpoint: Endpoint) -> str:
     place = endpoint.path.removeprefix("/v1/").strip("/").split("/")
     if not endpoint.is_forwarded and "{group}" in endpoint.path:
         return "members"
+    if "alarms" in place:
+        return "alarms"
     if "tasks" in place or "checks" in place:
         return "tasks"
     return place[0] if endpoint.path.startswith("/v1/") else "manager"

@@ -89,6 +89,32 @@ QUARANTINED: Final = {
     "notes": [],
 }
 ASSIGNMENT: Final = {"tasks": [TASK]}
+ALARM_RULE: Final = {
+    "name": "lag",
+    "kind": "lag_seconds",
+    "severity": "warning",
+    "enabled": True,
+    "groups": "*",
+    "tasks": "flights-*",
+    "labels": {"team": "*"},
+    "threshold": 600.0,
+    "clear_threshold": 300.0,
+    "for_ms": 300_000,
+    "clear_after_ms": 120_000,
+    "window_ms": 600_000,
+    "floor_ms": 300_000,
+    "repeat_every_ms": 14_400_000,
+    "receivers": ["ops"],
+}
+SILENCED: Final = {
+    "ends_at_ms": NOW_MS + 3_600_000,
+    "reason": "the brokers are upgraded",
+    "by": "ann",
+    "rules": "lag",
+    "groups": GROUP,
+    "tasks": "*",
+}
+SILENCE: Final = {"id": "9c2f4e6a8b01", "created_at_ms": NOW_MS, **SILENCED}
 MANAGER: Final = {"id": "127.0.0.1:8470", "url": "http://127.0.0.1:8470"}
 MEMBER: Final = {"member_id": ME, "instance_id": None}
 PRESENT: Final = {**MEMBER, "generation_id": 3}
@@ -479,6 +505,39 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
     },
     transfers.TransferResponse: {**DONE, **TRANSFER},
     transfers.TransferListResponse: {**DONE, "transfers": [TRANSFER]},
+    alarms.PutAlarmRulesRequest: {"rules": [ALARM_RULE], "validate_only": False},
+    alarms.AlarmRulesResponse: {**DONE, "rules": [ALARM_RULE], "version": 4, "etag": '"4"'},
+    alarms.SilenceRequest: SILENCED,
+    alarms.SilenceResponse: {**DONE, "silence": SILENCE},
+    alarms.SilenceListResponse: {**DONE, "silences": [SILENCE]},
+    alarms.AlarmListResponse: {
+        **DONE,
+        "alarms": [
+            {
+                "group": GROUP,
+                "rule": "lag",
+                "kind": "lag_seconds",
+                "severity": "warning",
+                "state": "firing",
+                "since_ms": NOW_MS,
+                "task": TASK,
+                "member": None,
+                "worker": ME,
+                "value": 1260.0,
+                "threshold": 600.0,
+                "fired_at_ms": NOW_MS + 300_000,
+                "told_at_ms": NOW_MS + 300_000,
+                "resolved_at_ms": None,
+                "acknowledged_by": "ann",
+                "acknowledged_at_ms": NOW_MS + 360_000,
+                "silenced": False,
+                "receivers": ["ops"],
+            }
+        ],
+        "total": 1,
+    },
+    alarms.AcknowledgeRequest: {"rule": "lag", "by": "ann", "task": TASK, "member": None},
+    alarms.AcknowledgeResponse: {**DONE, "acknowledged": 1},
     audit.AuditListResponse: {
         **DONE,
         "entries": [

@@ -50,7 +50,8 @@ class Manager:
         await self.controller.start()
         assert self.controller._watch is not None
         await self.controller._watch.stop()
-        app = make_app(self.runtime, Coordinator(self.name, self.url), 1_000_000, self.node.directory)
+        me = Coordinator(self.name, self.url)
+        app = make_app(self.runtime, me, 1_000_000, self.node.directory, alarms=self.node.alarms)
         self._runner = Runner(app)
         await self._runner.setup()
         await web.SockSite(self._runner, listener).start()

@@ -23,6 +23,7 @@ TITLES = {
     "tasks": "Tasks",
     "transfers": "Transfers between groups",
     "sinks": "Sinks",
+    "alarms": "Alarms",
     "events": "Events",
     "audit": "Audit log",
     "assignors": "Assignors",

@@ -45,6 +45,14 @@ viewer      GET    /v1/transfers/{transfer}
 admin       POST   /v1/transfers
 admin       POST   /v1/transfers/{transfer}/cancel
 viewer      GET    /v1/events
+viewer      GET    /v1/alarms
+viewer      GET    /v1/alarms/rules
+admin       PUT    /v1/alarms/rules
+viewer      GET    /v1/alarms/silences
+operator    POST   /v1/alarms/silences
+operator    DELETE /v1/alarms/silences/{silence}
+viewer      GET    /v1/groups/{group}/alarms
+operator    POST   /v1/groups/{group}/alarms/acknowledge
 admin       GET    /v1/audit
 viewer      GET    /v1/groups/{group}
 admin       DELETE /v1/groups/{group}

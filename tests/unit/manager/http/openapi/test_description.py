@@ -120,6 +120,7 @@ def test_operations_are_sorted_by_what_they_are_about() -> None:
     """One word each."""
     assert {tag_of(each) for each in api_endpoints()} == {
         *(
+            "alarms",
             "members",
             "groups",
             "tasks",

@@ -1,0 +1,100 @@
+"""Keeping up with the rules and silences of alarms in the database: a change by one counts for all."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Final, Self
+
+from manager.background.supervision import Loop
+from manager.storage.alarm_table import RULES, SILENCES, Versioned
+from manager.storage.base import StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+    from manager.storage.alarm_table import AlarmTable, FiringAlarm
+    from protocol.messages.alarms import AlarmRule, Silence
+
+    Use = Callable[[tuple[AlarmRule, ...], tuple[Silence, ...]], None]
+
+REFRESH_S: Final = 1.0
+TRIES: Final = 5
+"""Of a change of the silences, which others may change at the same time."""
+
+
+class HerdAlarms:
+    """Looks once a second whether either has changed, and hands both to `use` if so; a context manager.
+
+    While the database cannot be read, what is known goes on to count.
+    """
+
+    def __init__(self, table: AlarmTable, use: Use) -> None:
+        self._table = table
+        self._use = use
+        self._rules: Versioned[AlarmRule] = Versioned(-1, ())
+        self._silences: Versioned[Silence] = Versioned(-1, ())
+        self._reading: Loop | None = None
+
+    async def __aenter__(self) -> Self:
+        """Read both for the first time; where that fails it is tried again."""
+        with contextlib.suppress(StorageError):
+            await self.read()
+        self._reading = Loop(
+            "reading rules of alarms",
+            self.read,
+            REFRESH_S,
+            "rules of alarms cannot be read; known ones count on",
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop looking."""
+        if self._reading is not None:
+            await self._reading.stop()
+
+    async def read(self) -> None:
+        """Take in what has changed; raises `StorageError`."""
+        versions = await self._table.versions()
+        rules, silences = self._rules, self._silences
+        if versions.get(RULES) != rules.version:
+            rules = await self._table.rules()
+        if versions.get(SILENCES) != silences.version:
+            silences = await self._table.silences()
+        if (rules, silences) != (self._rules, self._silences):
+            self._rules, self._silences = rules, silences
+            self._use(rules.entries, silences.entries)
+
+    async def rules(self) -> Versioned[AlarmRule]:
+        """All rules as they are now; raises `StorageError`."""
+        return await self._table.rules()
+
+    async def silences(self) -> tuple[Silence, ...]:
+        """All silences that are kept, as they are now; raises `StorageError`."""
+        return (await self._table.silences()).entries
+
+    async def firing(self) -> list[FiringAlarm]:
+        """What fires in any group; raises `StorageError`."""
+        return await self._table.firing()
+
+    async def put_rules(self, rules: Sequence[AlarmRule], seen: int) -> bool:
+        """Replace all rules, if they are of the version that was `seen`; raises `StorageError`."""
+        is_done = await self._table.put_rules(rules, seen)
+        if is_done:
+            await self.read()
+        return is_done
+
+    async def change_silences(self, change: Callable[[tuple[Silence, ...]], tuple[Silence, ...]]) -> bool:
+        """Have `change` make the silences of those there are; whether that could be stored.
+
+        Raises:
+            StorageError: try again later.
+        """
+        for _ in range(TRIES):
+            version, entries = await self._table.silences()
+            if await self._table.put_silences(change(entries), version):
+                await self.read()
+                return True
+        return False

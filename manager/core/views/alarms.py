@@ -1,0 +1,108 @@
+"""Looking at alarms (protocol §5, Alarms)."""
+
+from __future__ import annotations
+
+from heapq import nlargest
+from typing import TYPE_CHECKING, Final
+
+from manager.core import checks
+from manager.core.alarms.alarms import Key
+from manager.core.alarms.findings import member_of, task_of
+from protocol.messages.alarm_notice import Severity
+from protocol.messages.alarms import Alarm, AlarmListResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from manager.core.alarms.alarms import GroupAlarms
+    from manager.core.alarms.book import AlarmBook
+    from manager.core.commands import ListAlarms
+    from manager.core.member import Parked
+    from manager.core.stored_rows import AlarmRow
+    from manager.core.turn import Turn
+    from protocol.messages.alarms import AlarmRule
+
+FIRING: Final = "firing"
+PENDING: Final = "pending"
+RESOLVED: Final = "resolved"
+_STATES: Final = (FIRING, PENDING, RESOLVED)
+_SEVERITIES: Final = tuple(reversed(Severity))
+
+
+def list_alarms(turn: Turn, request: ListAlarms, parked: Parked) -> None:
+    """Answer with what fires and what is pending in the group; past ones as far as they are asked for."""
+    group, alarms = turn.group, turn.group.alarms
+    checks.known(group)
+    past = nlargest(request.past, alarms.past.values(), key=lambda row: row.resolved_at_ms)
+    rows = [*alarms.firing.values(), *past]
+    found = [*(shown(row, alarms.book, turn.instant.wall, alarms) for row in rows), *_pending(turn)]
+    turn.answer(parked, page_of(found, request.limit))
+
+
+def page_of(found: Iterable[Alarm], limit: int) -> AlarmListResponse:
+    """The first ones: those that fire before those that do not, the worst first, then the newest."""
+    in_order = sorted(found, key=_place)
+    return AlarmListResponse(alarms=tuple(in_order[:limit]), total=len(in_order))
+
+
+def _place(alarm: Alarm) -> tuple[object, ...]:
+    newest = -(alarm.resolved_at_ms or alarm.fired_at_ms or alarm.since_ms)
+    severity = 0 if alarm.state == RESOLVED else _SEVERITIES.index(alarm.severity)
+    return _STATES.index(alarm.state), severity, newest, alarm.rule, alarm.task or "", alarm.member or ""
+
+
+def shown(row: AlarmRow, book: AlarmBook, wall_ms: int, alarms: GroupAlarms | None = None) -> Alarm:
+    """One that fires or is over; `alarms` has the present figure of one that fires, if it is known."""
+    task, is_over = task_of(row.subject), bool(row.resolved_at_ms)
+    value = row.value
+    if alarms is not None and not is_over and value is not None:
+        value = alarms.values.get(Key(row.rule, row.subject), value)
+    return Alarm(
+        group=row.group,
+        rule=row.rule,
+        kind=row.kind,
+        severity=Severity(row.severity),
+        state=RESOLVED if is_over else FIRING,
+        since_ms=row.since_ms,
+        task=task,
+        member=member_of(row.subject),
+        worker=row.worker,
+        value=value,
+        threshold=row.threshold,
+        fired_at_ms=row.fired_at_ms,
+        told_at_ms=row.told_at_ms or None,
+        resolved_at_ms=row.resolved_at_ms or None,
+        acknowledged_by=row.acknowledged_by,
+        acknowledged_at_ms=row.acknowledged_at_ms or None,
+        silenced=not is_over and book.is_silenced(row.rule, row.group, task, wall_ms),
+        receivers=row.receivers,
+    )
+
+
+def _pending(turn: Turn) -> Iterator[Alarm]:
+    alarms, wall_ms = turn.group.alarms, turn.instant.wall
+    for key, standing in alarms.standings.items():
+        rule = alarms.book.by_name.get(key.rule)
+        if standing.pending_since is None or rule is None:
+            continue
+        since_ms = wall_ms - (turn.now - standing.pending_since)
+        yield _as_pending(turn, key, rule, since_ms)
+
+
+def _as_pending(turn: Turn, key: Key, rule: AlarmRule, since_ms: int) -> Alarm:
+    group, task = turn.group, task_of(key.subject)
+    return Alarm(
+        group=group.name,
+        rule=rule.name,
+        kind=rule.kind.value,
+        severity=rule.severity,
+        state=PENDING,
+        since_ms=since_ms,
+        task=task,
+        member=member_of(key.subject),
+        worker=None if task is None else group.tasks.owner_of(task),
+        value=None if rule.threshold is None else group.alarms.values.get(key),
+        threshold=rule.threshold,
+        silenced=group.alarms.book.is_silenced(rule.name, group.name, task, turn.instant.wall),
+        receivers=rule.receivers,
+    )

@@ -1,0 +1,285 @@
+"""Alarms over HTTP: what rings, by which rules, and what is not told (protocol §5, Alarms)."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import TYPE_CHECKING, Final
+
+from manager.core.alarms.book import AlarmBook
+from manager.core.alarms.checking import problems_of
+from manager.core.alarms.findings import MEMBER, TASK
+from manager.core.commands import AcknowledgeAlarms, ListAlarms
+from manager.core.views.alarms import page_of, shown
+from manager.http.authorization import caller_of
+from manager.http.endpoint import CREATED, OK, Endpoint
+from manager.http.front.replying import reply
+from protocol.errors import ErrorCode, RefusedError
+from protocol.etags import Conditions
+from protocol.messages import alarms as messages
+from protocol.messages.base import Response
+from protocol.messages.tasks import Problem
+from protocol.roles import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from aiohttp import web
+
+    from manager.background.herd_alarms import HerdAlarms
+    from manager.core.turn import Outcome
+    from manager.http.endpoint import Call, Plain
+    from manager.runtime.coordinator_runtime import CoordinatorRuntime
+    from manager.storage.alarm_table import Versioned
+    from protocol.messages.alarms import AlarmRule, Silence
+
+    Change = Callable[[tuple[Silence, ...]], tuple[Silence, ...]]
+
+RULES: Final = "/v1/alarms/rules"
+SILENCES: Final = "/v1/alarms/silences"
+OF_GROUP: Final = "/v1/groups/{group}/alarms"
+UNSTORED: Final = {"Cache-Control": "no-cache"}
+
+
+class AlarmHandlers:
+    """Rules and silences are the herd's, alarms are of groups; `receivers` are those that can be told."""
+
+    def __init__(
+        self,
+        runtime: CoordinatorRuntime,
+        alarms: HerdAlarms | None,
+        receivers: Collection[str] | None = None,
+    ) -> None:
+        self._runtime = runtime
+        self._alarms_of_herd = alarms
+        self._receivers = receivers
+
+    def endpoints(self) -> list[Endpoint]:
+        """All below /v1/alarms, and the alarms of a group."""
+        return [*self._of_herd(), *self._of_silences(), *self._of_groups()]
+
+    def _of_herd(self) -> list[Endpoint]:
+        return [
+            Endpoint(
+                "GET",
+                "/v1/alarms",
+                "listAlarms",
+                "What fires in all groups, the worst and newest first",
+                self.firing,
+                role=Role.VIEWER,
+                any_group=True,
+                asks=messages.AlarmListQuery,
+                response=messages.AlarmListResponse,
+            ),
+            Endpoint(
+                "GET",
+                RULES,
+                "getAlarmRules",
+                "All rules of alarms, in the order in which they count",
+                self.rules,
+                role=Role.VIEWER,
+                response=messages.AlarmRulesResponse,
+                sends=("ETag",),
+            ),
+            Endpoint(
+                "PUT",
+                RULES,
+                "putAlarmRules",
+                "Replace all rules of alarms, or only look whether they are in order",
+                self.put_rules,
+                role=Role.ADMIN,
+                body=messages.PutAlarmRulesRequest,
+                asks=Conditions,
+                response=messages.AlarmRulesResponse,
+                sends=("ETag",),
+                errors=(ErrorCode.PRECONDITION_FAILED,),
+            ),
+        ]
+
+    def _of_silences(self) -> list[Endpoint]:
+        return [
+            Endpoint(
+                "GET",
+                SILENCES,
+                "listSilences",
+                "Which alarms nobody is told of, until when and why",
+                self.silences,
+                role=Role.VIEWER,
+                response=messages.SilenceListResponse,
+            ),
+            Endpoint(
+                "POST",
+                SILENCES,
+                "createSilence",
+                "Tell nobody of some alarms until a moment",
+                self.silence,
+                role=Role.OPERATOR,
+                body=messages.SilenceRequest,
+                response=messages.SilenceResponse,
+                success=(CREATED,),
+            ),
+            Endpoint(
+                "DELETE",
+                f"{SILENCES}/{{silence}}",
+                "deleteSilence",
+                "End a silence; one that is over is no error",
+                self.unsilence,
+                role=Role.OPERATOR,
+            ),
+        ]
+
+    def _of_groups(self) -> list[Endpoint]:
+        return [
+            Endpoint(
+                "GET",
+                OF_GROUP,
+                "listGroupAlarms",
+                "What fires and what is pending in a group, and what fired before",
+                self.of_group,
+                role=Role.VIEWER,
+                asks=messages.GroupAlarmsQuery,
+                response=messages.AlarmListResponse,
+                errors=(ErrorCode.GROUP_ID_NOT_FOUND,),
+            ),
+            Endpoint(
+                "POST",
+                f"{OF_GROUP}/acknowledge",
+                "acknowledgeAlarms",
+                "Say that somebody has seen what fires: it is not told again before its end",
+                self.acknowledge,
+                role=Role.OPERATOR,
+                body=messages.AcknowledgeRequest,
+                response=messages.AcknowledgeResponse,
+                errors=(ErrorCode.GROUP_ID_NOT_FOUND,),
+            ),
+        ]
+
+    async def firing(self, call: Call[None, messages.AlarmListQuery]) -> Outcome:
+        """As it is stored, whichever manager has the group; of the groups that the caller may know of."""
+        asked, caller, wall_ms = call.asked, caller_of(call.request), _now_ms()
+        book = AlarmBook(silences=await self._alarms.silences())
+        found = [
+            shown(row, book, wall_ms)
+            for row in await self._alarms.firing()
+            if caller.covers(row.group)
+            and asked.severity in {None, row.severity}
+            and asked.rule in {None, row.rule}
+            and asked.group in {None, row.group}
+        ]
+        return page_of(found, asked.limit)
+
+    async def rules(self, _: Plain) -> web.Response:
+        """All of them."""
+        return _with_etag(_response(await self._alarms.rules()))
+
+    async def put_rules(self, call: Call[messages.PutAlarmRulesRequest, Conditions]) -> web.Response:
+        """All or none; equal ones change nothing."""
+        present = await self._alarms.rules()
+        _require(call.asked, _etag_of(present.version))
+        rules = call.body.rules
+        problems = tuple(Problem(path, message) for path, message in problems_of(rules, self._receivers))
+        if problems:
+            message = "; ".join(f"{each.path}: {each.message}" for each in problems)
+            raise RefusedError(ErrorCode.INVALID_REQUEST, message, problems=problems)
+        if call.body.validate_only:
+            return _with_etag(_response(present._replace(entries=rules)))
+        if rules != present.entries and not await self._alarms.put_rules(rules, present.version):
+            message = "If-Match: the rules have been changed meanwhile"
+            raise RefusedError(ErrorCode.PRECONDITION_FAILED, message)
+        return _with_etag(_response(await self._alarms.rules()))
+
+    async def silences(self, _: Plain) -> Outcome:
+        """Those that have not ended."""
+        now_ms = _now_ms()
+        kept = await self._alarms.silences()
+        return messages.SilenceListResponse(silences=_present(kept, now_ms))
+
+    async def silence(self, call: Call[messages.SilenceRequest, None]) -> Outcome:
+        """One more; those that have ended are forgotten meanwhile."""
+        body, now_ms = call.body, _now_ms()
+        if body.ends_at_ms <= now_ms:
+            raise RefusedError(ErrorCode.INVALID_REQUEST, "ends_at_ms: is over already")
+        new = messages.Silence(
+            id=uuid.uuid4().hex[:12],
+            ends_at_ms=body.ends_at_ms,
+            reason=body.reason,
+            by=body.by,
+            created_at_ms=now_ms,
+            rules=body.rules,
+            groups=body.groups,
+            tasks=body.tasks,
+        )
+        await self._change_silences(lambda kept: _with(_present(kept, now_ms), new))
+        return messages.SilenceResponse(silence=new)
+
+    async def unsilence(self, call: Plain) -> Outcome:
+        """One less."""
+        ended, now_ms = call.request.match_info["silence"], _now_ms()
+        await self._change_silences(
+            lambda kept: tuple(each for each in _present(kept, now_ms) if each.id != ended)
+        )
+        return Response()
+
+    async def _change_silences(self, change: Change) -> None:
+        if not await self._alarms.change_silences(change):
+            message = "others change the silences at the same time; try again"
+            raise RefusedError(ErrorCode.COORDINATOR_NOT_AVAILABLE, message)
+
+    async def of_group(self, call: Call[None, messages.GroupAlarmsQuery]) -> Outcome:
+        """By the manager that has the group, which alone knows what is pending."""
+        command = ListAlarms(past=call.asked.past, limit=call.asked.limit)
+        return await self._runtime.ask(call.group, command)
+
+    async def acknowledge(self, call: Call[messages.AcknowledgeRequest, None]) -> Outcome:
+        """Of one task or worker, or all of a rule."""
+        body = call.body
+        if body.task is not None and body.member is not None:
+            raise RefusedError(ErrorCode.INVALID_REQUEST, "member: an alarm is of a task or of a member")
+        subject = None if body.task is None else TASK + body.task
+        if body.member is not None:
+            subject = MEMBER + body.member
+        command = AcknowledgeAlarms(rule=body.rule, by=body.by, subject=subject)
+        return await self._runtime.ask(call.group, command)
+
+    @property
+    def _alarms(self) -> HerdAlarms:
+        if self._alarms_of_herd is None:
+            raise RefusedError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "this manager keeps no rules of alarms")
+        return self._alarms_of_herd
+
+
+def _require(conditions: Conditions, etag: str) -> None:
+    if conditions.is_other(etag):
+        message = "If-Match: the rules have been changed since"
+        raise RefusedError(ErrorCode.PRECONDITION_FAILED, message, etag=etag)
+    if conditions.is_same(etag):
+        message = "If-None-Match: there are such rules already"
+        raise RefusedError(ErrorCode.PRECONDITION_FAILED, message, etag=etag)
+
+
+def _present(kept: Sequence[Silence], now_ms: int) -> tuple[Silence, ...]:
+    return tuple(each for each in kept if each.ends_at_ms > now_ms)
+
+
+def _with(kept: tuple[Silence, ...], new: Silence) -> tuple[Silence, ...]:
+    if len(kept) >= messages.MOST_SILENCES:
+        message = f"there are {len(kept)} silences already, and there may be {messages.MOST_SILENCES} at most"
+        raise RefusedError(ErrorCode.INVALID_REQUEST, message)
+    return (*kept, new)
+
+
+def _response(present: Versioned[AlarmRule]) -> messages.AlarmRulesResponse:
+    etag = _etag_of(present.version)
+    return messages.AlarmRulesResponse(rules=present.entries, version=present.version, etag=etag)
+
+
+def _etag_of(version: int) -> str:
+    return f'"{version}"'
+
+
+def _with_etag(response: messages.AlarmRulesResponse) -> web.Response:
+    return reply(response, OK, {"ETag": response.etag, **UNSTORED})
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

@@ -1,0 +1,144 @@
+"""Alarms of a herd of managers on a real database: rules over HTTP, and takeovers that ring once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import pytest
+
+from manager.core.tasks import alarm_watch
+from tests.fakes.turns import PATIENCE_S
+from tests.integration.manager.managers import started
+
+if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+
+    from tests.integration.manager.backends import Database
+    from tests.integration.manager.managers import Manager
+
+pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+GROUP = "g1"
+UNASSIGNED = {"name": "unassigned", "kind": "unassigned", "receivers": ["ops"]}
+DEFINITION = {"entrypoint": "a:b"}
+
+
+@pytest.fixture(autouse=True)
+def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups are looked at all the time, and at once when they were taken up."""
+    monkeypatch.setattr(alarm_watch, "EVERY_MS", 1)
+    monkeypatch.setattr(alarm_watch, "SETTLE_MS", 0)
+
+
+async def told(manager: Manager) -> Counter[tuple[str, str]]:
+    """How often what was told of which task."""
+    page = await manager.node.events.read(0, 1000)
+    return Counter(
+        (event.type, str(subject.task))
+        for event in page.events
+        if event.alarm is not None
+        for subject in event.alarm.subjects
+    )
+
+
+async def create(manager: Manager, task: str) -> None:
+    status, _ = await manager.http(
+        "POST", f"/v1/groups/{GROUP}/tasks", {"task": task, "definition": DEFINITION}
+    )
+    assert status == 201
+
+
+async def rings(manager: Manager, task: str) -> None:
+    """A new task of which there is to be an alarm: whoever has the group has looked at it when that rang."""
+    await create(manager, task)
+
+    await was_told(manager, "alarm.firing", task)
+
+
+async def was_told(manager: Manager, what: str, task: str) -> None:
+    """Follow the events until it comes."""
+    async with asyncio.timeout(PATIENCE_S), aclosing(manager.runtime.feed.follow(0, None, 0.1)) as pages:
+        async for _ in pages:
+            if (what, task) in await told(manager):
+                return
+
+
+async def test_takeovers_ring_once(database: Database, stack: AsyncExitStack) -> None:
+    """Three managers have the group in turn; each looks at it, and none tells what another one has told."""
+    managers = [await started(database, stack, name) for name in ("a", "b", "c")]
+    for manager in managers * 2:
+        await manager.look()
+    status, _ = await managers[0].http("PUT", "/v1/alarms/rules", {"rules": [UNASSIGNED]})
+    assert status == 200
+    for manager in managers:
+        await manager.node.alarms.read()
+    for number in range(3):
+        holder = next(each for each in managers if each.leases.serves(GROUP))
+        await rings(holder, f"t{number}")
+        managers.remove(holder)
+        if managers:
+            holder.expire()
+        for manager in managers * 2:
+            await manager.look()
+    assert managers == []
+    assert await told(holder) == Counter({("alarm.firing", f"t{number}"): 1 for number in range(3)})
+
+
+async def test_an_alarm_is_seen_acknowledged_silenced_and_resolved_over_http(a: Manager) -> None:
+    """All of it, with one problem on the way that names its field."""
+    wrong = {"rules": [UNASSIGNED | {"threshold": 1}]}
+    status, answer = await a.http("PUT", "/v1/alarms/rules", wrong)
+    assert (status, answer["problems"][0]["path"]) == (400, "rules[0].threshold")
+    status, answer = await a.http("PUT", "/v1/alarms/rules", {"rules": [UNASSIGNED], "validate_only": True})
+    assert (status, answer["version"]) == (200, 0)
+    status, answer = await a.http("PUT", "/v1/alarms/rules", {"rules": [UNASSIGNED]})
+    assert (status, answer["version"], answer["etag"]) == (200, 1, '"1"')
+    silence = {"ends_at_ms": 2**52, "reason": "upgrade", "by": "ann", "tasks": "quiet*"}
+    status, answer = await a.http("POST", "/v1/alarms/silences", silence)
+    assert status == 201
+    await create(a, "quiet1")
+    await rings(a, "loud")
+    acknowledged = {"rule": "unassigned", "task": "loud", "by": "bob"}
+    path = f"/v1/groups/{GROUP}/alarms"
+    assert (await a.http("POST", f"{path}/acknowledge", acknowledged))[1]["acknowledged"] == 1
+    assert (await a.http("POST", f"{path}/acknowledge", acknowledged))[1]["acknowledged"] == 0
+    of_group = await listed(a, path)
+    assert of_group == await listed(a, "/v1/alarms")
+    assert of_group == {"loud": ("firing", "bob", False), "quiet1": ("firing", None, True)}
+    await a.http("DELETE", f"/v1/alarms/silences/{answer['silence']['id']}")
+    assert (await a.http("GET", "/v1/alarms/silences"))[1]["silences"] == []
+    await a.http("DELETE", f"/v1/groups/{GROUP}/tasks/loud")
+    await was_told(a, "alarm.resolved", "loud")
+    assert (await listed(a, f"{path}?past=200"))["loud"] == ("resolved", "bob", False)
+
+
+async def listed(manager: Manager, path: str) -> dict[str, tuple[Any, ...]]:
+    """The alarms that are answered, by task."""
+    _, answer = await manager.http("GET", path)
+    assert answer["error"] == "NONE", answer
+    assert answer["total"] == len(answer["alarms"])
+    return {
+        each["task"]: (each["state"], each["acknowledged_by"], each["silenced"]) for each in answer["alarms"]
+    }
+
+
+async def test_of_two_who_have_seen_the_same_rules_one_is_refused(a: Manager) -> None:
+    """By the version in the database, whichever manager they ask."""
+    table = a.storage.alarms
+    seen = await table.rules()
+    assert await table.put_rules((), seen.version)
+    assert not await table.put_rules((), seen.version)
+    assert (await table.rules()).version == seen.version + 1
+
+
+async def test_a_tag_that_is_not_the_present_one_is_refused(a: Manager) -> None:
+    """With what is there."""
+    async with (
+        aiohttp.ClientSession() as client,
+        client.put(f"{a.url}/v1/alarms/rules", json={"rules": []}, headers={"If-Match": '"7"'}) as answer,
+    ):
+        assert answer.status == 412
+        assert (await answer.json())["etag"] == '"0"'
