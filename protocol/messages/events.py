@@ -7,6 +7,7 @@ from typing import Annotated
 
 import msgspec
 
+from protocol.messages.alarm_notice import AlarmNotice
 from protocol.messages.base import MAX_INT, Response
 from protocol.messages.groups import Coordinator
 from protocol.names import Name
@@ -30,6 +31,8 @@ class EventType(StrEnum):
     TASK_SUSPECTED = "task.suspected"
     TASK_LIMIT_EXCEEDED = "task.limit_exceeded"
     ROWS_QUARANTINED = "rows.quarantined"
+    ALARM_FIRING = "alarm.firing"
+    ALARM_RESOLVED = "alarm.resolved"
     GROUP_DELETED = "group.deleted"
     MANAGER_CHANGED = "manager.changed"
     EVENTS_PRUNED = "events.pruned"
@@ -62,6 +65,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     manager: Coordinator | None = None
     slots: int | None = None
     after: int | None = None
+    alarm: AlarmNotice | None = None
 
 
 class EventListQuery(msgspec.Struct, frozen=True, kw_only=True):
