@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Self
 import structlog
 
 from manager.clock import read_clocks
+from manager.outbox.http_poster import HttpPoster
 from manager.outbox.retention import Retention
-from manager.outbox.webhooks.poster import Poster
-from manager.outbox.webhooks.sender import Sender
+from manager.outbox.sender import Sender
+from manager.outbox.webhooks.subscriber import WebhookSubscriber
 from manager.outbox.webhooks.webhook import webhooks_of
 from manager.storage.base import StorageError
 
 if TYPE_CHECKING:
     from manager.background.supervision import Loop
     from manager.outbox.feed import Feed
-    from manager.outbox.webhooks.sender import WebhookRouting
+    from manager.outbox.sender import WebhookRouting
     from manager.outbox.webhooks.webhook import Webhook
     from manager.settings import ManagerSettings
     from manager.storage.base import EventLog
@@ -47,11 +48,12 @@ class Outbox:
     async def __aenter__(self) -> Self:
         self._keep(self._retention.start())
         if self._webhooks:
-            poster = Poster()
+            poster = HttpPoster()
             self._stack.push_async_callback(poster.close)
             for webhook in self._webhooks:
                 await self._subscribe(webhook)
-                self._keep(Sender(webhook, self._feed, self._events, poster, self._routing).start())
+                subscriber = WebhookSubscriber(webhook, poster)
+                self._keep(Sender(subscriber, self._feed, self._events, self._routing).start())
         return self
 
     async def _subscribe(self, webhook: Webhook) -> None:

@@ -11,6 +11,7 @@ from yarl import URL
 
 from definition.reading import Constraint, Section, readable
 from definition.values import blank_fault
+from manager.outbox.webhooks.secret import key_of
 from protocol.messages.tasks import Problem
 
 if TYPE_CHECKING:
@@ -42,11 +43,23 @@ def credential_fault(text: str) -> str | None:
     return blank_fault(text) or (None if text.isprintable() else "has a line break or a control character")
 
 
+def signing_fault(text: str) -> str | None:
+    """What is wrong with a key that signs."""
+    try:
+        key_of(text.encode())
+    except ValueError:
+        return "what follows whsec_ in it is not base64"
+    return credential_fault(text)
+
+
 Url = Annotated[str, Constraint(url_fault)]
 Address = Annotated[str, Constraint(address_fault)]
 Credential = Annotated[str, Constraint(credential_fault)]
 """Only by reference; `manager.outbox.receivers.file` holds `CREDENTIALS` to that."""
+SigningKey = Annotated[str, Constraint(signing_fault)]
 Text = Annotated[str, Constraint(blank_fault)]
+PORTS: Final = {"starttls": 587, "implicit": 465, "none": 25}
+"""Of submission (RFC 6409, RFC 8314), and of what takes mail without it."""
 CREDENTIALS: Final = frozenset({"password", "secret", "routing_key", "api_key"})
 
 
@@ -77,7 +90,7 @@ class WebhookReceiver(SecretiveSection, frozen=True, kw_only=True):
     kind: Literal["webhook"]
     url: Url
     fallback: bool = False
-    secret: Credential | None = None
+    secret: SigningKey | None = None
 
     @property
     def template(self) -> None:
@@ -153,6 +166,11 @@ class SmtpServer(SecretiveSection, frozen=True, kw_only=True):
     user: Credential | None = None
     password: Credential | None = None
     ca: Text | None = None
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it is."""
+        return self.host, PORTS[self.tls] if self.port is None else self.port
 
     def faults(self) -> Iterator[Problem]:
         """A login is whole, and nobody on the way hears it."""

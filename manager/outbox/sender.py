@@ -1,4 +1,4 @@
-"""The shell of one webhook: carries out what its `Delivery` says."""
+"""The shell of one subscriber of the log: carries out what its `Delivery` says."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ import structlog
 
 from manager.background.supervision import Loop
 from manager.clock import read_clocks
+from manager.outbox.delivery import Delivery, Fetch, Pause, Post, Step
 from manager.outbox.feed import LOOK_EVERY_S, events_after
-from manager.outbox.webhooks.delivery import Delivery, Fetch, Pause, Post, Step
 from manager.storage.base import StorageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from manager.outbox.feed import Feed
-    from manager.outbox.webhooks.poster import Poster
-    from manager.outbox.webhooks.webhook import Webhook
+    from manager.outbox.outcomes import Refusal
     from manager.storage.base import EventLog
     from protocol.messages.events import Event
 
@@ -29,8 +30,39 @@ PAUSE_S = 1.0
 LAST_SAVE_S = 2.0
 
 
+class Subscriber(Protocol):
+    """Whoever is told of events, each once at least, in order."""
+
+    @property
+    def name(self) -> str:
+        """What tells it from others in the database, and by which the manager is found that tells it."""
+        ...
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        """What the log says of it; no secrets."""
+        ...
+
+    @property
+    def longest_pause_ms(self) -> int | None:
+        """Between two tries; None for the usual one."""
+        ...
+
+    def wants(self, event: Event) -> bool:
+        """Whether it is to be told of an event."""
+        ...
+
+    async def begin(self) -> None:
+        """From now on this manager tells it; raises `StorageError`."""
+        ...
+
+    async def post(self, event: Event) -> Refusal | None:
+        """Tell it; None when the event was taken."""
+        ...
+
+
 class WebhookRouting(Protocol):
-    """Which of several managers tells a webhook.
+    """Which of several managers tells a subscriber.
 
     That two think so for a while is allowed: what one has told the other repeats, and positions only grow.
     That none does is allowed for as long as nobody minds events coming late.
@@ -42,30 +74,30 @@ class WebhookRouting(Protocol):
 
 
 class Sender:
-    """Tells one webhook everything, from its stored position on."""
+    """Tells one subscriber everything it wants to know, from its stored position on."""
 
-    def __init__(
-        self, webhook: Webhook, feed: Feed, events: EventLog, poster: Poster, routing: WebhookRouting
-    ) -> None:
-        self._webhook = webhook
+    def __init__(self, subscriber: Subscriber, feed: Feed, events: EventLog, routing: WebhookRouting) -> None:
+        self._subscriber = subscriber
         self._feed = feed
         self._events = events
-        self._poster = poster
         self._routing = routing
 
     def start(self) -> Loop:
         """Begin; trouble with the database is waited out."""
-        name = self._webhook.name
         return Loop(
-            "telling a webhook", self._deliver, PAUSE_S, "webhook waits for the storage", webhook=name
+            f"telling {self._subscriber.name}",
+            self._deliver,
+            PAUSE_S,
+            "events cannot be told; the storage is waited for",
+            **self._subscriber.about,
         )
 
     async def _deliver(self) -> None:
         """As long as it is this manager's to do."""
-        name = self._webhook.name
+        name = self._subscriber.name
         if not self._routing.is_mine(name):
             return
-        delivery = Delivery(await self._events.position(name), random.random)
+        delivery = await self._delivery()
         step = delivery.begin()
         try:
             while self._routing.is_mine(name):
@@ -77,10 +109,16 @@ class Sender:
                 async with asyncio.timeout(LAST_SAVE_S):
                     await self._events.advance(name, delivery.position)
 
+    async def _delivery(self) -> Delivery:
+        subscriber = self._subscriber
+        position = await self._events.position(subscriber.name)
+        await subscriber.begin()
+        return Delivery(position, random.random, subscriber.wants, subscriber.longest_pause_ms)
+
     async def _carry_out(self, delivery: Delivery, step: Step) -> Step:
         match step.then:
             case Fetch(after):
-                return delivery.fetched(await self._fetch(after))
+                return delivery.fetched(await self._fetch(after), read_clocks().mono)
             case Post(event):
                 return await self._post(delivery, event)
             case Pause(ms):
@@ -96,19 +134,19 @@ class Sender:
         return events_after(page, after)
 
     async def _post(self, delivery: Delivery, event: Event) -> Step:
-        refusal = await self._poster.post(self._webhook, event)
+        refusal = await self._subscriber.post(event)
         now = read_clocks().mono
         if refusal is None:
             if delivery.failures:
-                log.info("webhook takes events again", webhook=self._webhook.name, event_id=event.id)
+                log.info("events are taken again", **self._subscriber.about, event_id=event.id)
             return delivery.taken(now)
-        step = delivery.refused(now, refusal.retry_after_ms)
-        log.warning(
-            "webhook did not take an event",
-            webhook=self._webhook.name,
-            event_id=event.id,
-            reason=refusal.reason,
-            failures=delivery.failures,
-            retry_ms=step.then.ms if isinstance(step.then, Pause) else None,
-        )
+        step = delivery.refused(now, refusal.retry_after_ms, is_final=refusal.is_final)
+        self._tell(event, refusal, delivery, step)
         return step
+
+    def _tell(self, event: Event, refusal: Refusal, delivery: Delivery, step: Step) -> None:
+        about = {**self._subscriber.about, "event_id": event.id, "reason": refusal.reason}
+        if isinstance(step.then, Pause):
+            log.warning("an event was not taken", **about, failures=delivery.failures, retry_ms=step.then.ms)
+        else:
+            log.error("an event is given up: it would never be taken", **about)
