@@ -8,6 +8,7 @@ from manager.access.authorizer import open_to_all
 from manager.console.site import Console
 from manager.http.audit_log import AuditLog
 from manager.http.authorization import Authorization
+from manager.http.endpoints.alarm_receivers import AlarmReceiverHandlers, NobodyTold
 from manager.http.endpoints.audit import AuditHandlers, NothingKept
 from manager.http.endpoints.checks import CheckHandlers
 from manager.http.endpoints.cluster import ClusterHandlers
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from manager.background.audit_writer import AuditWriter
     from manager.cluster.directory import Directory
     from manager.http.endpoint import Endpoint
+    from manager.http.endpoints.alarm_receivers import ReceiverDirectory
     from manager.http.endpoints.audit import AuditReader
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
     from protocol.messages.groups import Coordinator
@@ -49,6 +51,7 @@ def make_app(
     tls: ssl.SSLContext | None = None,
     hsts_max_age_s: int | None = None,
     audit_writer: AuditWriter | None = None,
+    receivers: ReceiverDirectory | None = None,
 ) -> Application:
     """Put the handlers together; `manager.http.front.server` serves them.
 
@@ -61,6 +64,7 @@ def make_app(
         rates: how often one client may ask; without it, as often as it likes.
         tls: how other managers' certificates are checked.
         audit_writer: where what admins do is written down; without it, in the log only.
+        receivers: who is told of alarms; without it, nobody.
         hsts_max_age_s: how long browsers are to ask by https only; None where that is not spoken.
     """
     access = access or open_to_all()
@@ -69,7 +73,7 @@ def make_app(
         access, rates, AuditLog(None if audit_writer is None else audit_writer.put, this_manager.id)
     )
     app = Application(runtime, max_request_bytes, _headers(hsts_max_age_s), forwarding.session, runtime.share)
-    for endpoint in endpoints_of(runtime, directory, audit_writer):
+    for endpoint in endpoints_of(runtime, directory, audit_writer, receivers):
         handler = (
             forwarding.wrap(endpoint.serve, endpoint.held_s) if endpoint.is_forwarded else endpoint.serve
         )
@@ -80,17 +84,26 @@ def make_app(
 
 
 def endpoints_of(
-    runtime: CoordinatorRuntime, directory: Directory, audit: AuditReader | None = None
+    runtime: CoordinatorRuntime,
+    directory: Directory,
+    audit: AuditReader | None = None,
+    receivers: ReceiverDirectory | None = None,
 ) -> list[Endpoint]:
     """Everything that a manager can be asked: the API, and the pages for people."""
-    api = api_of(runtime, directory, audit)
+    api = api_of(runtime, directory, audit, receivers)
     return [*api, *OpenApiHandlers(api).endpoints(), *Console(runtime, directory, api).endpoints()]
 
 
 def api_of(
-    runtime: CoordinatorRuntime, directory: Directory, audit: AuditReader | None = None
+    runtime: CoordinatorRuntime,
+    directory: Directory,
+    audit: AuditReader | None = None,
+    receivers: ReceiverDirectory | None = None,
 ) -> list[Endpoint]:
-    """What programs ask, but for its description; `audit` is what admins did, nothing without it."""
+    """What programs ask, but for its description.
+
+    Without `audit` nothing is kept of what admins did, without `receivers` nobody is told of alarms.
+    """
     return [
         *MemberHandlers(runtime).endpoints(),
         *TaskListHandlers(runtime).endpoints(),
@@ -100,6 +113,7 @@ def api_of(
         *SinkHandlers().endpoints(),
         *ClusterHandlers(directory).endpoints(),
         *EventHandlers(runtime.feed).endpoints(),
+        *AlarmReceiverHandlers(receivers or NobodyTold()).endpoints(),
         *GroupHandlers(runtime).endpoints(),
         *AuditHandlers(audit or NothingKept()).endpoints(),
         *HealthHandlers(runtime).endpoints(),

@@ -38,6 +38,7 @@ from protocol.messages.groups import Coordinator
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from manager.outbox.receivers.service import AlarmReceivers
     from manager.settings import ManagerSettings
     from manager.tls import Certificate
 
@@ -85,6 +86,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
             node.audit, settings.audit_retention_ms, settings.audit_retention_count, _now_ms
         )
         await stack.enter_async_context(audit_writer)
+        outbox = Outbox(node.runtime.feed, node.events, settings, node.routing, node.runtime.meter)
         app = make_app(
             node.runtime,
             Coordinator(me.id, me.url),
@@ -94,19 +96,18 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
             rates=Rates(settings.client_rate, BURST_S * settings.client_rate),
             tls=trust,
             audit_writer=audit_writer,
+            receivers=outbox.receivers,
             hsts_max_age_s=None if certificate is None else settings.hsts_max_age_s,
         )
         runner = Runner(app, _limits(settings))
         stack.push_async_callback(runner.cleanup)
         stack.push_async_callback(node.leave)
-        outbox = Outbox(node.runtime.feed, node.events, settings, routing=node.routing)
         await stack.enter_async_context(outbox)
         await stack.enter_async_context(token_refresh)
         await runner.setup()
         context = None if certificate is None else certificate.context
         await web.SockSite(runner, listener, ssl_context=context).start()
-        if certificate is not None:
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, certificate)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, certificate, outbox.receivers)
         gc.freeze()  # what was imported stays: looking through it again and again stops everything
         log.info("manager serves", url=url, manager=me.id, advertised=me.url)
         started(url)
@@ -164,8 +165,11 @@ def _limits(settings: ManagerSettings) -> Limits:
     )
 
 
-def _reload(certificate: Certificate) -> None:
-    """SIGHUP: the files may have a new certificate; one that is of no use leaves the old one in place."""
+def _reload(certificate: Certificate | None, receivers: AlarmReceivers) -> None:
+    """SIGHUP: files may have something new; one that is of no use leaves the old in place."""
+    once("reading alarm receivers again", receivers.reload)
+    if certificate is None:
+        return
     try:
         certificate.reload()
         log.info("certificate read again")

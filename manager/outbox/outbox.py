@@ -1,4 +1,4 @@
-"""Runs beside the groups: prunes the event log, sends webhooks."""
+"""Runs beside the groups: prunes the event log, sends webhooks, tells of alarms."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Self
 import structlog
 
 from manager.clock import read_clocks
+from manager.metrics.meter import Meter
 from manager.outbox.http_poster import HttpPoster
+from manager.outbox.receivers.service import AlarmReceivers
 from manager.outbox.retention import Retention
 from manager.outbox.sender import Sender
 from manager.outbox.webhooks.subscriber import WebhookSubscriber
@@ -30,13 +32,19 @@ class Outbox:
     """Runs while its `async with` block does.
 
     Raises:
-        StartupError: a webhook, or the secret of one, cannot be used.
+        StartupError: a webhook, the secret of one, or the file of alarm receivers cannot be used.
     """
 
     def __init__(
-        self, feed: Feed, events: EventLog, settings: ManagerSettings, routing: WebhookRouting
+        self,
+        feed: Feed,
+        events: EventLog,
+        settings: ManagerSettings,
+        routing: WebhookRouting,
+        meter: Meter | None = None,
     ) -> None:
         self._webhooks = webhooks_of(settings.webhook, settings.webhook_secret)
+        self.receivers = AlarmReceivers(settings.alarm_receivers, feed, events, routing, meter or Meter())
         self._retention = Retention(
             events, settings.event_retention_ms, settings.event_retention_count, read_clocks
         )
@@ -54,6 +62,7 @@ class Outbox:
                 await self._subscribe(webhook)
                 subscriber = WebhookSubscriber(webhook, poster)
                 self._keep(Sender(subscriber, self._feed, self._events, self._routing).start())
+        await self._stack.enter_async_context(self.receivers)
         return self
 
     async def _subscribe(self, webhook: Webhook) -> None:

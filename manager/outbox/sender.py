@@ -60,6 +60,14 @@ class Subscriber(Protocol):
         """Tell it; None when the event was taken."""
         ...
 
+    def gave_up(self, event: Event) -> None:
+        """It will never take `event`, and is not told of it any more."""
+        ...
+
+    def end(self) -> None:
+        """This manager does not tell it any more."""
+        ...
+
 
 class WebhookRouting(Protocol):
     """Which of several managers tells a subscriber.
@@ -105,6 +113,7 @@ class Sender:
                     await self._events.advance(name, step.save)
                 step = await self._carry_out(delivery, step)
         finally:
+            self._subscriber.end()
             with suppress(StorageError, TimeoutError):
                 async with asyncio.timeout(LAST_SAVE_S):
                     await self._events.advance(name, delivery.position)
@@ -150,3 +159,4 @@ class Sender:
             log.warning("an event was not taken", **about, failures=delivery.failures, retry_ms=step.then.ms)
         else:
             log.error("an event is given up: it would never be taken", **about)
+            self._subscriber.gave_up(event)

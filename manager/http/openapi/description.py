@@ -39,6 +39,7 @@ PATH_NAMES: Final[dict[str, Any]] = {
     "task": msgspec.json.schema(Name),
     "member_id": {"type": "string", "minLength": 1, "description": "as its first join answered"},
     "row": msgspec.json.schema(RowId),
+    "receiver": msgspec.json.schema(Name),
 }
 HEADERS: Final[dict[str, Any]] = {
     "ETag": {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -44,11 +45,13 @@ class DeclaredReceivers:
         receivers: in the order of the file.
         smtp: what mail goes through; there if any receiver gets mail.
         console_url: where links lead to, without a slash at its end; None for messages without links.
+        trust: how the certificate of `smtp` is checked.
     """
 
     receivers: tuple[DeclaredReceiver, ...] = ()
     smtp: SmtpServer | None = field(default=None, repr=False)
     console_url: str | None = None
+    trust: ssl.SSLContext | None = field(default=None, repr=False)
 
     @property
     def fallbacks(self) -> tuple[str, ...]:
@@ -98,7 +101,18 @@ class _Reader:
         if file.smtp is None and any(each.section.kind == "email" for each in receivers):
             self._problem("smtp", "is required for receivers of kind email")
         console_url = None if file.console_url is None else file.console_url.rstrip("/")
-        return DeclaredReceivers(receivers, file.smtp, console_url)
+        return DeclaredReceivers(receivers, file.smtp, console_url, self._trust(file.smtp))
+
+    def _trust(self, smtp: SmtpServer | None) -> ssl.SSLContext | None:
+        """Of the mail server's authority, or the machine's own."""
+        if smtp is None:
+            return None
+        ca = None if smtp.ca is None else str(self._path.parent / smtp.ca)
+        try:
+            return ssl.create_default_context(cafile=ca)
+        except (OSError, ValueError) as error:
+            self._problem("smtp.ca", f"cannot be used: {getattr(error, 'strerror', None) or 'not PEM'}")
+            return None
 
     def _problem(self, path: str, message: str) -> None:
         self.problems.append(Problem(path, message))

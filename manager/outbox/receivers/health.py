@@ -6,37 +6,15 @@ and *delivering* again with the next one that it takes. Only becoming away and c
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Final
 
-import msgspec
+from manager.storage.receiver_health import ReceiverHealth
+from protocol.messages.alarm_receivers import ReceiverState
 
 AWAY_AFTER_MS: Final = 300_000
 LONGEST_PAUSE_MS: Final = 60_000
 """Between two tries, so that it is found away, and back, about when it is."""
 LONGEST_REASON: Final = 300
-
-
-class ReceiverState(StrEnum):
-    """In which a receiver may be; it is NEW until the first message."""
-
-    NEW = "new"
-    DELIVERING = "delivering"
-    FAILING = "failing"
-    AWAY = "away"
-
-
-class ReceiverHealth(msgspec.Struct, frozen=True):
-    """How a receiver is, `since_ms` (since 1970), and why it last refused something."""
-
-    state: ReceiverState = ReceiverState.NEW
-    since_ms: int | None = None
-    last_error: str | None = None
-
-    @property
-    def is_away(self) -> bool:
-        """Whether others were told so."""
-        return self.state is ReceiverState.AWAY
 
 
 def after_delivery(health: ReceiverHealth, at_ms: int) -> ReceiverHealth:

@@ -51,3 +51,9 @@ class WebhookSubscriber:
         body = _encode(event)
         headers = signed(event.id, int(self._poster.clock()), body, self._webhook.secret)
         return await self._poster.post(self._webhook.url, body, headers)
+
+    def gave_up(self, event: Event) -> None:
+        """It never comes to that."""
+
+    def end(self) -> None:
+        """Nothing is to be done."""

@@ -23,6 +23,7 @@ TITLES = {
     "tasks": "Tasks",
     "sinks": "Sinks",
     "events": "Events",
+    "alarms": "Alarms",
     "audit": "Audit log",
     "assignors": "Assignors",
     "managers": "Managers",

@@ -42,6 +42,8 @@ viewer      GET    /v1/assignors
 viewer      GET    /v1/sinks
 viewer      GET    /v1/events
 admin       GET    /v1/audit
+viewer      GET    /v1/alarms/receivers
+operator    POST   /v1/alarms/receivers/{receiver}/test
 viewer      GET    /v1/groups/{group}
 admin       DELETE /v1/groups/{group}
 operator    POST   /v1/groups/{group}/rebalance

@@ -128,6 +128,7 @@ def test_operations_are_sorted_by_what_they_are_about() -> None:
             "managers",
             "sinks",
             "events",
+            "alarms",
             "audit",
             "manager",
         )

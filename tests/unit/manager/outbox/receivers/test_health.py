@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from manager.outbox.receivers.health import (
     AWAY_AFTER_MS,
-    ReceiverHealth,
-    ReceiverState,
     after_delivery,
     after_refusal,
 )
+from manager.storage.receiver_health import ReceiverHealth
+from protocol.messages.alarm_receivers import ReceiverState
 
 NEW = ReceiverHealth()
 

@@ -112,6 +112,11 @@ def test_no_secret_is_shown(tmp_path: Path) -> None:
             "receivers.a.template: cannot be read: No such file or directory",
         ),
         ("receivers: {}\nsmtp: {host: a, from: x}", "smtp.from: expected an address as NAME@DOMAIN"),
+        (
+            "receivers: {}\nsmtp: {host: a, from: x@y.z, ca: none.pem}",
+            "smtp.ca: cannot be used: No such file",
+        ),
+        ("receivers: {}\nsmtp: {host: a, from: x@y.z, ca: hook}", "smtp.ca: cannot be used: "),
         ("receivers: {}\nsmtp: {host: a}", "smtp.from: is required"),
         (
             "receivers: {}\nsmtp: {host: a, from: x@y.z, user: u}",
