@@ -55,6 +55,15 @@ def test_the_headline_says_whether_it_begins_goes_on_or_is_over() -> None:
     assert shown(BARE).headline == "FIRING (critical): lag"
 
 
+@pytest.mark.parametrize("kind", MARKUPS)
+def test_what_is_of_no_group_has_no_name(kind: str) -> None:
+    """A receiver that is away, or a test: no bold nothing stands before the time."""
+    told = (
+        shown(BARE, kind).text if kind != "html" else (render_html(BARE, CONSOLE) or "").partition("<p>")[2]
+    )
+    assert told.startswith("Since 1970-01-01 00:00:00 UTC (1 min 0 s)")
+
+
 def test_what_is_over_has_nothing_to_try_and_what_is_not_shown_is_counted() -> None:
     """Twelve alarms of which three are listed."""
     assert "What to try" not in shown(RESOLVED).text
@@ -71,8 +80,8 @@ def test_without_a_console_there_are_no_links(kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "sign"),
     [
-        ("slack", "<!channel>"),
-        ("google_chat", "<users/all>"),
+        ("slack", "<!channel"),
+        ("google_chat", "<users/all"),
         ("mattermost", "@all"),
         ("mattermost", "](http://evil)"),
         ("rocketchat", "@all"),
