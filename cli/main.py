@@ -24,6 +24,7 @@ _COMMANDS: Final = {
     "managers": ("commands.managers:command", "See the managers of a cluster."),
     "sinks": ("commands.sinks:command", "See the fenced sinks that tasks can write to, and their options."),
     "events": ("commands.events:command", "See what happened, and what happens."),
+    "alarms": ("commands.alarms:command", "See and try who is told of alarms."),
     "audit": ("commands.audit:command", "See what admins did, and what was tried."),
     "db": ("commands.db:command", "Look at, and bring up to date, the schema of a manager's database."),
     "tokens": ("commands.tokens:command", "Make, list and revoke the tokens of workers and people."),

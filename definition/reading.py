@@ -114,12 +114,12 @@ class _Reader:
 
     def _section(self, value: dict[str, object], kind: type[Section], path: str) -> Section:
         fields = _fields(kind)
-        self._refuse_unknown(value.keys(), [each.name for each in fields], path)
+        self._refuse_unknown(value.keys(), [each.encode_name for each in fields], path)
         content: dict[str, Any] = {}
         for each in fields:
-            place = path_to(path, each.name)
-            if each.name in value:
-                content[each.name] = self.read(value[each.name], each.type, place)
+            place = path_to(path, each.encode_name)
+            if each.encode_name in value:
+                content[each.name] = self.read(value[each.encode_name], each.type, place)
             elif each.required:
                 content[each.name] = UNSET
                 self._problem(place, "is required")

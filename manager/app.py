@@ -8,6 +8,7 @@ from manager.access.authorizer import open_to_all
 from manager.console.site import Console
 from manager.http.audit_log import AuditLog
 from manager.http.authorization import Authorization
+from manager.http.endpoints.alarm_receivers import AlarmReceiverHandlers, NobodyTold
 from manager.http.endpoints.alarms import AlarmHandlers
 from manager.http.endpoints.audit import AuditHandlers, NothingKept
 from manager.http.endpoints.checks import CheckHandlers
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from manager.background.herd_alarms import HerdAlarms
     from manager.cluster.directory import Directory
     from manager.http.endpoint import Endpoint
+    from manager.http.endpoints.alarm_receivers import ReceiverDirectory
     from manager.http.endpoints.audit import AuditReader
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
     from protocol.messages.groups import Coordinator
@@ -53,6 +55,7 @@ def make_app(
     hsts_max_age_s: int | None = None,
     audit_writer: AuditWriter | None = None,
     alarms: HerdAlarms | None = None,
+    receivers: ReceiverDirectory | None = None,
 ) -> Application:
     """Put the handlers together; `manager.http.front.server` serves them.
 
@@ -66,6 +69,7 @@ def make_app(
         tls: how other managers' certificates are checked.
         alarms: the rules and silences of the herd; without them they cannot be asked for.
         audit_writer: where what admins do is written down; without it, in the log only.
+        receivers: who is told of alarms; without it, nobody.
         hsts_max_age_s: how long browsers are to ask by https only; None where that is not spoken.
     """
     access = access or open_to_all()
@@ -74,7 +78,7 @@ def make_app(
         access, rates, AuditLog(None if audit_writer is None else audit_writer.put, this_manager.id)
     )
     app = Application(runtime, max_request_bytes, _headers(hsts_max_age_s), forwarding.session, runtime.share)
-    for endpoint in endpoints_of(runtime, directory, audit_writer, forwarding, alarms):
+    for endpoint in endpoints_of(runtime, directory, audit_writer, forwarding, alarms, receivers):
         handler = (
             forwarding.wrap(endpoint.serve, endpoint.held_s) if endpoint.is_forwarded else endpoint.serve
         )
@@ -90,9 +94,10 @@ def endpoints_of(
     audit: AuditReader | None = None,
     forwarding: Forwarding | None = None,
     alarms: HerdAlarms | None = None,
+    receivers: ReceiverDirectory | None = None,
 ) -> list[Endpoint]:
     """Everything that a manager can be asked: the API, and the pages for people."""
-    api = api_of(runtime, directory, audit, forwarding, alarms)
+    api = api_of(runtime, directory, audit, forwarding, alarms, receivers)
     return [*api, *OpenApiHandlers(api).endpoints(), *Console(runtime, directory, api).endpoints()]
 
 
@@ -102,11 +107,13 @@ def api_of(
     audit: AuditReader | None = None,
     forwarding: Forwarding | None = None,
     alarms: HerdAlarms | None = None,
+    receivers: ReceiverDirectory | None = None,
 ) -> list[Endpoint]:
     """What programs ask, but for its description.
 
-    `audit` is what admins did, nothing without it; by `forwarding` other managers are asked, none without it.
-    `alarms` are the rules and silences of the herd; without them whoever asks for them is turned away.
+    Without `audit` nothing is kept of what admins did; by `forwarding` other managers are asked, none without
+    it. `alarms` are the rules and silences of the herd; without them whoever asks for them is turned away.
+    Without `receivers` nobody is told of alarms.
     """
     return [
         *MemberHandlers(runtime).endpoints(),
@@ -118,8 +125,9 @@ def api_of(
         *ClusterHandlers(directory).endpoints(),
         *TransferHandlers(runtime, directory, forwarding).endpoints(),
         *EventHandlers(runtime.feed).endpoints(),
+        *AlarmReceiverHandlers(receivers or NobodyTold()).endpoints(),
         *GroupHandlers(runtime).endpoints(),
-        *AlarmHandlers(runtime, alarms).endpoints(),
+        *AlarmHandlers(runtime, alarms, receivers).endpoints(),
         *AuditHandlers(audit or NothingKept()).endpoints(),
         *HealthHandlers(runtime).endpoints(),
         *MetricsHandlers(runtime.meter.instruments).endpoints(),

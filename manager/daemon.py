@@ -39,6 +39,7 @@ from protocol.messages.groups import Coordinator
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from manager.outbox.receivers.service import AlarmReceivers
     from manager.settings import ManagerSettings
     from manager.tls import Certificate
 
@@ -86,6 +87,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
             node.audit, settings.audit_retention_ms, settings.audit_retention_count, _now_ms
         )
         await stack.enter_async_context(audit_writer)
+        outbox = Outbox(node.runtime.feed, node.events, settings, node.routing, node.runtime.meter)
         app = make_app(
             node.runtime,
             Coordinator(me.id, me.url),
@@ -96,12 +98,12 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
             tls=trust,
             audit_writer=audit_writer,
             alarms=node.alarms,
+            receivers=outbox.receivers,
             hsts_max_age_s=None if certificate is None else settings.hsts_max_age_s,
         )
         runner = Runner(app, _limits(settings))
         stack.push_async_callback(runner.cleanup)
         stack.push_async_callback(node.leave)
-        outbox = Outbox(node.runtime.feed, node.events, settings, routing=node.routing)
         await stack.enter_async_context(outbox)
         driver = TransferDriver(node.runtime, node.routing, node.transfers)
         await stack.enter_async_context(driver)
@@ -110,8 +112,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
         await runner.setup()
         context = None if certificate is None else certificate.context
         await web.SockSite(runner, listener, ssl_context=context).start()
-        if certificate is not None:
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, certificate)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, certificate, outbox.receivers)
         gc.freeze()  # what was imported stays: looking through it again and again stops everything
         log.info("manager serves", url=url, manager=me.id, advertised=me.url)
         started(url)
@@ -169,8 +170,11 @@ def _limits(settings: ManagerSettings) -> Limits:
     )
 
 
-def _reload(certificate: Certificate) -> None:
-    """SIGHUP: the files may have a new certificate; one that is of no use leaves the old one in place."""
+def _reload(certificate: Certificate | None, receivers: AlarmReceivers) -> None:
+    """SIGHUP: files may have something new; one that is of no use leaves the old in place."""
+    once("reading alarm receivers again", receivers.reload)
+    if certificate is None:
+        return
     try:
         certificate.reload()
         log.info("certificate read again")

@@ -150,3 +150,7 @@ class ManagerSettings(GroupSettings, frozen=True, kw_only=True):
         tuple[Annotated[str, Meta(pattern=r"^(file|env):.+$")], ...],
         Meta(description="Where the key is that signs webhooks: file:PATH or env:NAME; one for all or each."),
     ] = ()
+    alarm_receivers: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(description="YAML file with those who are told of alarms; read again on SIGHUP."),
+    ] = None

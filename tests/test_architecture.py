@@ -56,7 +56,7 @@ ROOMS = {
         "storage": {"access", "core"},
         "metrics": {"core"},
         "background": {"access", "storage"},
-        "outbox": {"background", "clock", "core", "settings", "storage"},
+        "outbox": {"background", "clock", "core", "metrics", "settings", "storage"},
         "runtime": {"background", "clock", "core", "metrics", "outbox", "settings", "storage"},
         "cluster": {"background", "clock", "core", "runtime", "settings", "storage"},
         "http": {"access", "background", "cluster", "core", "outbox", "runtime", "storage"},

@@ -14,7 +14,7 @@ import msgspec
 import yaml
 
 from cli.task_files.for_each import Expanded, expand
-from cli.task_files.yaml_loader import Loader
+from configuration.yaml_loader import Loader
 from protocol.errors import StartupError
 from protocol.messages.tasks import Problem
 from protocol.names import Name, is_legal_name

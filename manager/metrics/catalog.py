@@ -82,6 +82,18 @@ LEASE_CHANGES = Metric(
     "Slots that came to this manager or left it: taken, handed_over, lost (to another one, or to silence).",
     ("change",),
 )
+ALARM_MESSAGES = Metric(
+    "sparkherd_alarm_messages_total",
+    "counter",
+    "Messages to receivers of alarms: taken, refused (tried again), given_up (it would never be taken).",
+    ("receiver", "result"),
+)
+RECEIVER_AWAY = Metric(
+    "sparkherd_alarm_receiver_away",
+    "gauge",
+    "1 while a receiver of alarms that this manager tells has taken nothing for five minutes, else 0.",
+    ("receiver",),
+)
 BUGS = Metric(
     "sparkherd_unexpected_errors_total",
     "counter",
@@ -107,6 +119,8 @@ CATALOG = (
     COMMITTED_ROWS,
     STORAGE_UP,
     LEASE_CHANGES,
+    ALARM_MESSAGES,
+    RECEIVER_AWAY,
     BUGS,
     LOOP_LAG,
 )

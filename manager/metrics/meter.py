@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from telemetry.metrics import Family
 
 LeaseChange = Literal["taken", "handed_over", "lost"]
+MessageResult = Literal["taken", "refused", "given_up"]
 
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -49,6 +50,8 @@ class Meter:
         self._commit_failures = make.counter(catalog.COMMIT_FAILURES)
         self._rows = make.counter(catalog.COMMITTED_ROWS)
         self._leases = make.counter(catalog.LEASE_CHANGES)
+        self._alarm_messages = make.counter(catalog.ALARM_MESSAGES)
+        self._receiver_away = make.gauge(catalog.RECEIVER_AWAY)
         self._bugs = make.counter(catalog.BUGS)
         self._known: set[str] = set()
         self.loop_lag = LoopLag(make.histogram(LOOP_LAG))
@@ -127,6 +130,24 @@ class Meter:
     def bug(self) -> None:
         """Something raised that never should."""
         self._bugs.inc()
+
+    def know_receiver(self, receiver: str) -> None:
+        """This manager tells a receiver of alarms."""
+        self._receiver_away.labels(receiver)
+        for result in ("taken", "refused", "given_up"):
+            self._alarm_messages.labels(receiver, result)
+
+    def told_receiver(self, receiver: str, result: MessageResult) -> None:
+        """A message to a receiver of alarms has come to this."""
+        self._alarm_messages.labels(receiver, result).inc()
+
+    def receiver_is_away(self, receiver: str, *, is_away: bool) -> None:
+        """Whether a receiver that this manager tells is away."""
+        self._receiver_away.labels(receiver).set(is_away)
+
+    def forget_receiver(self, receiver: str) -> None:
+        """Another manager tells it by now, or nobody does."""
+        self._receiver_away.remove_by_labels({"receiver": receiver})
 
     def lease_changed(self, change: LeaseChange, slots: int) -> None:
         """Slots of groups have come to this manager, or left it."""

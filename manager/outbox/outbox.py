@@ -1,4 +1,4 @@
-"""Runs beside the groups: prunes the event log, sends webhooks."""
+"""Runs beside the groups: prunes the event log, sends webhooks, tells of alarms."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Self
 import structlog
 
 from manager.clock import read_clocks
+from manager.metrics.meter import Meter
+from manager.outbox.http_poster import HttpPoster
+from manager.outbox.receivers.service import AlarmReceivers
 from manager.outbox.retention import Retention
-from manager.outbox.webhooks.poster import Poster
-from manager.outbox.webhooks.sender import Sender
+from manager.outbox.sender import Sender
+from manager.outbox.webhooks.subscriber import WebhookSubscriber
 from manager.outbox.webhooks.webhook import webhooks_of
 from manager.storage.base import StorageError
 
 if TYPE_CHECKING:
     from manager.background.supervision import Loop
     from manager.outbox.feed import Feed
-    from manager.outbox.webhooks.sender import WebhookRouting
+    from manager.outbox.sender import WebhookRouting
     from manager.outbox.webhooks.webhook import Webhook
     from manager.settings import ManagerSettings
     from manager.storage.base import EventLog
@@ -29,13 +32,19 @@ class Outbox:
     """Runs while its `async with` block does.
 
     Raises:
-        StartupError: a webhook, or the secret of one, cannot be used.
+        StartupError: a webhook, the secret of one, or the file of alarm receivers cannot be used.
     """
 
     def __init__(
-        self, feed: Feed, events: EventLog, settings: ManagerSettings, routing: WebhookRouting
+        self,
+        feed: Feed,
+        events: EventLog,
+        settings: ManagerSettings,
+        routing: WebhookRouting,
+        meter: Meter | None = None,
     ) -> None:
         self._webhooks = webhooks_of(settings.webhook, settings.webhook_secret)
+        self.receivers = AlarmReceivers(settings.alarm_receivers, feed, events, routing, meter or Meter())
         self._retention = Retention(
             events, settings.event_retention_ms, settings.event_retention_count, read_clocks
         )
@@ -47,11 +56,13 @@ class Outbox:
     async def __aenter__(self) -> Self:
         self._keep(self._retention.start())
         if self._webhooks:
-            poster = Poster()
+            poster = HttpPoster()
             self._stack.push_async_callback(poster.close)
             for webhook in self._webhooks:
                 await self._subscribe(webhook)
-                self._keep(Sender(webhook, self._feed, self._events, poster, self._routing).start())
+                subscriber = WebhookSubscriber(webhook, poster)
+                self._keep(Sender(subscriber, self._feed, self._events, self._routing).start())
+        await self._stack.enter_async_context(self.receivers)
         return self
 
     async def _subscribe(self, webhook: Webhook) -> None:

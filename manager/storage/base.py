@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from manager.core.stored_rows import Record, Row, Unreadable
+    from manager.storage.receiver_health import ReceiverHealth
     from protocol.messages.events import Event
 
 
@@ -77,6 +78,18 @@ class EventLog(Protocol):
 
     async def advance(self, webhook: str, position: int) -> None:
         """Keep how far a webhook has come; it never goes back."""
+        ...
+
+    async def health(self) -> dict[str, ReceiverHealth]:
+        """How the subscribers are, by their names; only those of which something is known."""
+        ...
+
+    async def keep_health(self, webhook: str, health: ReceiverHealth, told: Event | None = None) -> None:
+        """Keep how a subscriber is; one that is away stays so until it delivers.
+
+        `told` is an event of its being away, or delivering. It is written in the same transaction, and only
+        if it was not away before, or was: several managers tell it once, whatever each of them knows.
+        """
         ...
 
 

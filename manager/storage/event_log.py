@@ -5,11 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, func, select, true, update
+from sqlalchemy import delete, func, not_, select, true, update
 
 from manager.storage.base import LogPage
+from manager.storage.event_numbering import append
 from manager.storage.inserts import insert_into
+from manager.storage.receiver_health import ReceiverHealth
 from manager.storage.schema import CLOCK, EVENTS, WEBHOOKS
+from protocol.messages.alarm_receivers import ReceiverState
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Select
@@ -63,6 +66,15 @@ class SqlEventLog:
         forward = update(WEBHOOKS).values(position=position).where(behind)
         await self._database.transact(lambda connection: connection.execute(forward))
 
+    async def health(self) -> dict[str, ReceiverHealth]:
+        """A read of few rows."""
+        return await self._database.transact(_health)
+
+    async def keep_health(self, webhook: str, health: ReceiverHealth, told: Event | None = None) -> None:
+        """One row, and one event at most."""
+        keep = partial(_keep_health, webhook=webhook, health=health, told=told)
+        await self._database.transact(keep)
+
 
 def _page(after: int, limit: int, group: str | None) -> Select[tuple[object, ...]]:
     wanted = select(EVENTS.c.id, EVENTS.c.event).where(EVENTS.c.id > after)
@@ -81,6 +93,26 @@ def _position(connection: Connection, webhook: str) -> int:
     connection.execute(subscribe, {"webhook": webhook, "position": _newest(connection)})
     mine = select(WEBHOOKS.c.position).where(WEBHOOKS.c.webhook == webhook)
     return int(connection.execute(mine).scalar_one())
+
+
+def _health(connection: Connection) -> dict[str, ReceiverHealth]:
+    known = connection.execute(select(WEBHOOKS).where(WEBHOOKS.c.state.is_not(None)))
+    return {
+        row.webhook: ReceiverHealth(ReceiverState(row.state), row.since_ms, row.last_error) for row in known
+    }
+
+
+def _keep_health(connection: Connection, webhook: str, health: ReceiverHealth, told: Event | None) -> None:
+    """Whether it was away is looked at by the very statement that changes it."""
+    mine = update(WEBHOOKS).where(WEBHOOKS.c.webhook == webhook)
+    mine = mine.values(state=health.state.value, since_ms=health.since_ms, last_error=health.last_error)
+    was_away = func.coalesce(WEBHOOKS.c.state, "") == ReceiverState.AWAY.value
+    is_back = health.state is ReceiverState.DELIVERING
+    is_news = connection.execute(mine.where(was_away if is_back else not_(was_away))).rowcount > 0
+    if is_back and not is_news:
+        connection.execute(mine)
+    if told is not None and is_news:
+        append(connection, [told])
 
 
 def _prune(connection: Connection, before_ms: int, keep: int) -> bool:

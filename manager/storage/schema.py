@@ -249,4 +249,7 @@ WEBHOOKS = Table(
     METADATA,
     Column("webhook", Text, primary_key=True),
     Column("position", BigInteger, nullable=False),
+    Column("state", Text),
+    Column("since_ms", BigInteger),
+    Column("last_error", Text),
 )

@@ -35,11 +35,11 @@ class EventType(StrEnum):
     TRANSFER_GIVEN = "transfer.given"
     TRANSFER_COMPLETED = "transfer.completed"
     TRANSFER_CANCELLED = "transfer.cancelled"
+    ALARM_FIRING = "alarm.firing"
+    ALARM_RESOLVED = "alarm.resolved"
     GROUP_DELETED = "group.deleted"
     MANAGER_CHANGED = "manager.changed"
     EVENTS_PRUNED = "events.pruned"
-    ALARM_FIRING = "alarm.firing"
-    ALARM_RESOLVED = "alarm.resolved"
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from manager.background.herd_alarms import HerdAlarms
     from manager.core.turn import Outcome
     from manager.http.endpoint import Call, Plain
+    from manager.http.endpoints.alarm_receivers import ReceiverDirectory
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
     from manager.storage.alarm_table import Versioned
     from protocol.messages.alarms import AlarmRule, Silence
@@ -42,13 +43,16 @@ UNSTORED: Final = {"Cache-Control": "no-cache"}
 
 
 class AlarmHandlers:
-    """Rules and silences are the herd's, alarms are of groups; `receivers` are those that can be told."""
+    """Rules and silences are the herd's, alarms are of groups.
+
+    A rule may tell those of `receivers`, which may change; anybody without them.
+    """
 
     def __init__(
         self,
         runtime: CoordinatorRuntime,
         alarms: HerdAlarms | None,
-        receivers: Collection[str] | None = None,
+        receivers: ReceiverDirectory | None = None,
     ) -> None:
         self._runtime = runtime
         self._alarms_of_herd = alarms
@@ -177,7 +181,9 @@ class AlarmHandlers:
         present = await self._alarms.rules()
         _require(call.asked, _etag_of(present.version))
         rules = call.body.rules
-        problems = tuple(Problem(path, message) for path, message in problems_of(rules, self._receivers))
+        problems = tuple(
+            Problem(path, message) for path, message in problems_of(rules, self._known_receivers)
+        )
         if problems:
             message = "; ".join(f"{each.path}: {each.message}" for each in problems)
             raise RefusedError(ErrorCode.INVALID_REQUEST, message, problems=problems)
@@ -240,6 +246,10 @@ class AlarmHandlers:
             subject = MEMBER + body.member
         command = AcknowledgeAlarms(rule=body.rule, by=body.by, subject=subject)
         return await self._runtime.ask(call.group, command)
+
+    @property
+    def _known_receivers(self) -> Collection[str] | None:
+        return None if self._receivers is None else self._receivers.names
 
     @property
     def _alarms(self) -> HerdAlarms:

@@ -41,6 +41,7 @@ PATH_NAMES: Final[dict[str, Any]] = {
     "transfer": msgspec.json.schema(Name),
     "row": msgspec.json.schema(RowId),
     "silence": {"type": "string", "minLength": 1, "description": "the `id` of a silence"},
+    "receiver": msgspec.json.schema(Name),
 }
 HEADERS: Final[dict[str, Any]] = {
     "ETag": {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from protocol.error_meanings import MEANINGS
 from protocol.errors import ErrorCode, Failure
 from protocol.messages import (
+    alarm_receivers,
     alarms,
     assignors,
     audit,
@@ -538,6 +539,28 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
     },
     alarms.AcknowledgeRequest: {"rule": "lag", "by": "ann", "task": TASK, "member": None},
     alarms.AcknowledgeResponse: {**DONE, "acknowledged": 1},
+    alarm_receivers.AlarmReceiverListResponse: {
+        **DONE,
+        "receivers": [
+            {
+                "name": "ops",
+                "kind": "email",
+                "fallback": True,
+                "state": "delivering",
+                "since_ms": NOW_MS,
+                "last_error": None,
+            },
+            {
+                "name": "chat",
+                "kind": "slack",
+                "fallback": False,
+                "state": "away",
+                "since_ms": NOW_MS,
+                "last_error": "HTTP 503",
+            },
+        ],
+    },
+    alarm_receivers.ReceiverTestResponse: {**DONE, "delivered": False, "reason": "HTTP 404"},
     audit.AuditListResponse: {
         **DONE,
         "entries": [

@@ -20,6 +20,13 @@ ENCODED = b"whsec_"
 MAX_BYTES = 4096
 
 
+def key_of(found: bytes) -> bytes:
+    """The key as it was written, or as base64 after `whsec_`; raises `ValueError` for what is not base64."""
+    if not found.startswith(ENCODED):
+        return found
+    return base64.b64decode(found.removeprefix(ENCODED), validate=True)
+
+
 class Secret:
     """A key; neither its text nor its representation has it."""
 
@@ -71,9 +78,7 @@ def _from_environment(name: str, environ: Mapping[str, str]) -> bytes:
 
 
 def _decoded(found: bytes) -> bytes:
-    if not found.startswith(ENCODED):
-        return found
     try:
-        return base64.b64decode(found.removeprefix(ENCODED), validate=True)
+        return key_of(found)
     except binascii.Error:
         raise StartupError(f"{SETTING}: what follows whsec_ in the key is not base64") from None

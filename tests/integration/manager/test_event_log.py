@@ -15,7 +15,9 @@ from manager.storage import event_log
 from manager.storage.base import StorageError
 from manager.storage.database import database_at
 from manager.storage.event_numbering import append
+from manager.storage.receiver_health import ReceiverHealth
 from manager.storage.sql_storage import SqlStorage
+from protocol.messages.alarm_receivers import ReceiverState
 from protocol.messages.events import Event, EventType
 from protocol.messages.groups import Coordinator
 
@@ -190,3 +192,22 @@ async def test_a_webhook_starts_with_what_comes_next_and_never_goes_back(storage
     await storage.events.advance("w", 3)
     assert await storage.events.position("w") == 4
     assert await storage.events.position("other") == 4
+
+
+async def test_how_a_receiver_is_is_told_once_whatever_managers_believe(storage: SqlStorage) -> None:
+    """Away after away is no news, failing after away is not believed, and it is back once."""
+    log = storage.events
+    await log.position("r")
+    told = event(cause="told")
+    delivering, failing, away = (
+        ReceiverHealth(state, 5, "HTTP 503")
+        for state in (ReceiverState.DELIVERING, ReceiverState.FAILING, ReceiverState.AWAY)
+    )
+    assert await log.health() == {}
+    for health, news in [(failing, 0), (away, 1), (away, 1), (delivering, 2), (delivering, 2), (away, 3)]:
+        await log.keep_health("r", health, None if health is failing else told)
+        assert (await log.newest(), await log.health()) == (news, {"r": health})
+    await log.keep_health("r", failing)
+    assert await log.health() == {"r": away}
+    await log.keep_health("r", delivering, told)
+    assert await log.newest() == 4

@@ -12,9 +12,8 @@ import msgspec
 import pytest
 
 from manager.core.commands import CreateTask, NewDefinition
-from manager.outbox import feed
+from manager.outbox import delivery, feed, http_poster, sender
 from manager.outbox.outbox import Outbox
-from manager.outbox.webhooks import delivery, poster, sender
 from manager.outbox.webhooks.webhook import webhooks_of
 from manager.settings import ManagerSettings
 from manager.storage.sql_storage import SqlStorage
@@ -27,7 +26,7 @@ from tests.integration.node import started_node
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from manager.outbox.webhooks.sender import WebhookRouting
+    from manager.outbox.sender import WebhookRouting
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
     from tests.integration.manager.backends import Database
 
@@ -148,7 +147,7 @@ async def test_a_receiver_that_hangs_is_given_up_and_asked_again(
     site: Site, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may have taken the event; that it comes again is what its id is for."""
-    monkeypatch.setattr(poster, "ANSWER_S", 0.2)
+    monkeypatch.setattr(http_poster, "ANSWER_S", 0.2)
     receiver.answers = deque([HANG, HANG])
     async with site.telling(receiver.url):
         await site.happen("a", "b")

@@ -25,6 +25,7 @@ TITLES = {
     "sinks": "Sinks",
     "alarms": "Alarms",
     "events": "Events",
+    "alarms": "Alarms",
     "audit": "Audit log",
     "assignors": "Assignors",
     "managers": "Managers",

@@ -11,6 +11,7 @@ EXAMPLES: dict[str, str | list[str]] = {
     "group_max_size": "3",
     "advertise": "http://host:8470",
     "manager_id": "m1",
+    "alarm_receivers": "receivers.yaml",
     "webhook": ["https://a.example/b"],
     "webhook_secret": ["file:key"],
 }
@@ -41,7 +42,7 @@ def test_nothing_but_text_may_be_below_zero(setting: Setting) -> None:
     if isinstance(setting.default, str | tuple):
         assert msgspec.convert(setting.default, setting.type) == setting.default
         return
-    if setting.name.startswith("tls_"):
+    if setting.name.startswith("tls_") or setting.name == "alarm_receivers":
         with pytest.raises(SettingsError, match=f"^{setting.flag}: expected str of length >= 1"):
             given(setting.name, "")
         return

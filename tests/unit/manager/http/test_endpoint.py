@@ -54,6 +54,8 @@ operator    DELETE /v1/alarms/silences/{silence}
 viewer      GET    /v1/groups/{group}/alarms
 operator    POST   /v1/groups/{group}/alarms/acknowledge
 admin       GET    /v1/audit
+viewer      GET    /v1/alarms/receivers
+operator    POST   /v1/alarms/receivers/{receiver}/test
 viewer      GET    /v1/groups/{group}
 admin       DELETE /v1/groups/{group}
 operator    POST   /v1/groups/{group}/rebalance

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from manager.outbox.webhooks import delivery
-from manager.outbox.webhooks.delivery import Delivery, Fetch, Pause, Post, Step
+from manager.outbox import delivery
+from manager.outbox.delivery import Delivery, Fetch, Pause, Post, Step
 from protocol.messages.events import Event
 
 
@@ -91,3 +91,31 @@ def test_whenever_it_is_killed_what_was_not_taken_is_sent_again(refusals: int) -
         steps = [way.refused(taken * 1000) for _ in range(refusals)] + [way.taken(taken * 1000 + 999)]
         assert all(step.save is None or step.save <= taken for step in steps)
     assert steps[-1] == Step(3, Fetch(3))
+
+
+def test_what_is_not_wanted_is_passed_over_and_not_stored_each_time() -> None:
+    """It moves on with it; the position is stored once a minute, as much happens that few are told of."""
+    way = Delivery(0, lambda: 0.5, wants=lambda event: event.id == 3)
+    assert way.fetched(events(1, 2), now=60_000) == Step(2, Fetch(2))
+    assert way.fetched(events(3, 5), now=60_001) == Step(None, Post(event(3)))
+    assert way.taken(now=60_002) == Step(5, Fetch(5))
+    assert way.fetched(events(6, 9), now=120_001) == Step(None, Fetch(9))
+    assert way.fetched(events(10, 11), now=120_002) == Step(11, Fetch(11))
+    assert way.fetched([], now=500_000) == Step(None, Fetch(11))
+
+
+def test_what_will_never_be_taken_is_given_up_and_the_next_one_comes() -> None:
+    """After it was said three times in a row; anything else in between, and it is tried on."""
+    way = Delivery(0, lambda: 0.5)
+    way.fetched(events(1, 2))
+    answers = [way.refused(0, is_final=final) for final in (True, True, False, True, True)]
+    assert all(isinstance(step.then, Pause) for step in answers)
+    assert way.refused(now=1000, is_final=True) == Step(1, Post(event(2)))
+    assert (way.position, way.failures) == (1, 0)
+
+
+def test_a_subscriber_may_be_tried_more_often() -> None:
+    """Whoever waits for alarms does not wait five minutes after an hour's outage."""
+    way = Delivery(0, lambda: 0.5, longest_pause_ms=60_000)
+    way.fetched([event(1)])
+    assert [way.refused(0).then for _ in range(20)][-1] == Pause(60_000)

@@ -1,4 +1,4 @@
-"""YAML as task files use it: its safe subset, each key once, and aliases within bounds."""
+"""YAML as files of tasks and settings use it: its safe subset, each key once, and aliases within bounds."""
 
 from __future__ import annotations
 

@@ -1,41 +1,32 @@
-"""Sending one event: the request and its signature (after Standard Webhooks), and what became of it."""
+"""Sending a request that tells something, its signature (after Standard Webhooks), and what became of it."""
 
 from __future__ import annotations
 
 import time
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-import msgspec
 from aiohttp import ClientConnectorError, ClientError, ClientSession, ClientTimeout, DummyCookieJar
 
+from manager.outbox.outcomes import Refusal
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Mapping
 
     from aiohttp import ClientResponse
+    from yarl import URL
 
     from manager.outbox.webhooks.secret import Secret
-    from manager.outbox.webhooks.webhook import Webhook
-    from protocol.messages.events import Event
 
 ANSWER_S = 10.0
 """How long a receiver may take to answer, connecting included."""
 
-_encode = msgspec.json.Encoder().encode
 
-
-class Refusal(NamedTuple):
-    """Why an event was not taken, without anything of the URL, and when to come again if that was said."""
-
-    reason: str
-    retry_after_ms: int = 0
-
-
-class Poster:
-    """Sends events over connections that are kept; used in an `async with` block."""
+class HttpPoster:
+    """Sends over connections that are kept."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        self._clock = clock
+        self.clock = clock
         self._session = ClientSession(
             timeout=ClientTimeout(total=ANSWER_S),
             cookie_jar=DummyCookieJar(),
@@ -47,15 +38,23 @@ class Poster:
         """Let go of the connections."""
         await self._session.close()
 
-    async def post(self, webhook: Webhook, event: Event) -> Refusal | None:
-        """Send `event`; None when it was taken."""
-        body = _encode(event)
-        headers = signed(event.id, int(self._clock()), body, webhook.secret)
+    async def post(
+        self, url: URL, body: bytes, headers: Mapping[str, str], finals: Collection[int] = ()
+    ) -> Refusal | None:
+        """Send `body`, JSON, and see what is answered; redirects lead nowhere.
+
+        Args:
+            url: where to; it may be a secret, and no reason has it.
+            body: what.
+            headers: beside the usual ones.
+            finals: statuses by which this system says that it will never take this body.
+
+        Returns:
+            None when it was taken.
+        """
         try:
-            async with self._session.post(
-                webhook.url, data=body, headers=headers, allow_redirects=False
-            ) as response:
-                return _judge(response)
+            async with self._session.post(url, data=body, headers=headers, allow_redirects=False) as response:
+                return _judge(response, finals)
         except TimeoutError:
             return Refusal(f"no answer within {ANSWER_S:g} s")
         except (ClientError, OSError) as error:
@@ -70,12 +69,12 @@ def signed(number: int, at_s: int, body: bytes, secret: Secret | None) -> dict[s
     return headers
 
 
-def _judge(response: ClientResponse) -> Refusal | None:
+def _judge(response: ClientResponse, finals: Collection[int]) -> Refusal | None:
     if HTTPStatus(200) <= response.status < HTTPStatus.MULTIPLE_CHOICES:
         return None
     retry_after = response.headers.get("Retry-After", "")
     seconds = int(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0
-    return Refusal(f"HTTP {response.status}", seconds * 1000)
+    return Refusal(f"HTTP {response.status}", seconds * 1000, is_final=response.status in finals)
 
 
 def _reason(error: Exception) -> str:

@@ -1,0 +1,123 @@
+"""The way to one receiver, whichever it is: an event goes in, and whether it was taken comes out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from manager.outbox.outcomes import Refusal
+from manager.outbox.receivers.mail import mail_of
+from manager.outbox.receivers.payloads import requests_of
+
+if TYPE_CHECKING:
+    from manager.outbox.http_poster import HttpPoster
+    from manager.outbox.receivers.file import DeclaredReceiver
+    from manager.outbox.receivers.sections import EmailReceiver
+    from manager.outbox.receivers.smtp import SmtpPoster
+    from protocol.messages.events import Event
+
+FINALS: Final = frozenset({400, 413, 422})
+"""How chats and pagers say that a message is wrong; any other status may be mended on their side."""
+
+
+class Taken(NamedTuple):
+    """The event was taken; `note` says of whom it was not."""
+
+    note: str | None = None
+
+
+class Channel(Protocol):
+    """Tells one receiver."""
+
+    async def send(self, event: Event) -> Taken | Refusal:
+        """Tell it of `event`, an alarm or that events were pruned."""
+        ...
+
+    def close(self) -> None:
+        """Cut what is going on."""
+        ...
+
+
+class HttpChannel:
+    """To what is posted to.
+
+    Several requests of one event are sent in order; if one is not taken all are sent again, which systems
+    with keys for incidents do not mind.
+    """
+
+    def __init__(self, receiver: DeclaredReceiver, console_url: str | None, poster: HttpPoster) -> None:
+        self._receiver = receiver
+        self._console_url = console_url
+        self._poster = poster
+        self._finals = frozenset[int]() if receiver.section.kind == "webhook" else FINALS
+
+    async def send(self, event: Event) -> Taken | Refusal:
+        """Post what `event` comes to."""
+        now_s = int(self._poster.clock())
+        for request in requests_of(self._receiver, event, self._console_url, now_s):
+            refusal = await self._poster.post(request.url, request.body, request.headers, self._finals)
+            if refusal is not None:
+                return refusal
+        return Taken()
+
+    def close(self) -> None:
+        """The connections are the poster's."""
+
+
+class MailChannel:
+    """To people.
+
+    Who has got a mail does not get it again because others of the same receiver have not: while those are
+    refused for now, only they are tried. Whoever is refused for good is left out, and that is said.
+    """
+
+    def __init__(
+        self,
+        receiver: DeclaredReceiver,
+        section: EmailReceiver,
+        sender: str,
+        console_url: str | None,
+        poster: SmtpPoster,
+    ) -> None:
+        self._receiver = receiver
+        self._section = section
+        self._sender = sender
+        self._console_url = console_url
+        self._poster = poster
+        self._partly: _Partly | None = None
+
+    async def send(self, event: Event) -> Taken | Refusal:
+        """Mail `event` to those who have not got it."""
+        so_far = self._partly if self._partly is not None and self._partly.event_id == event.id else None
+        to = self._section.to if so_far is None else so_far.left
+        mail = mail_of(self._receiver, self._section, self._sender, event, self._console_url)
+        handed = await self._poster.post(mail, to)
+        if isinstance(handed, Refusal):
+            return handed
+        for_now = {each: why for each, why in handed.refused.items() if not why.is_final}
+        for_good = {each: why for each, why in handed.refused.items() if why.is_final}
+        for_good |= {} if so_far is None else so_far.refused
+        if for_now:
+            self._partly = _Partly(event.id, tuple(for_now), for_good)
+            return Refusal(_told(for_now))
+        self._partly = None
+        if len(for_good) == len(self._section.to):
+            return Refusal(_told(for_good), is_final=True)
+        return Taken(_told(for_good) if for_good else None)
+
+    def close(self) -> None:
+        """Cut what is going on."""
+        self._poster.close()
+
+
+class _Partly(NamedTuple):
+    """A mail that some have got: who is `left`, and who is `refused` for good."""
+
+    event_id: int
+    left: tuple[str, ...]
+    refused: dict[str, Refusal]
+
+
+def _told(refused: dict[str, Refusal]) -> str:
+    """Who was refused, and why the first one was."""
+    first = next(iter(refused.values())).reason
+    return f"{', '.join(refused)}: {first}"
