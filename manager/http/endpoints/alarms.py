@@ -176,6 +176,7 @@ class AlarmHandlers:
         """All or none; equal ones change nothing."""
         present = await self._alarms.rules()
         _require(call.asked, _etag_of(present.version))
+        _require(Conditions(if_match=call.body.if_match), _etag_of(present.version))
         rules = call.body.rules
         problems = tuple(Problem(path, message) for path, message in problems_of(rules, self._receivers))
         if problems:

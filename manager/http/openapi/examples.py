@@ -461,7 +461,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
     tasks.TaskStatusResponse: {**DONE, **STATUS},
     tasks.TaskResponse: {**DONE, **VIEW},
     tasks.TaskListResponse: {**DONE, "tasks": [VIEW], "tasks_revision": 12, "etag": '"c02b117f3a55"'},
-    alarms.PutAlarmRulesRequest: {"rules": [ALARM_RULE], "validate_only": False},
+    alarms.PutAlarmRulesRequest: {"rules": [ALARM_RULE], "validate_only": False, "if_match": '"4"'},
     alarms.AlarmRulesResponse: {**DONE, "rules": [ALARM_RULE], "version": 4, "etag": '"4"'},
     alarms.SilenceRequest: SILENCED,
     alarms.SilenceResponse: {**DONE, "silence": SILENCE},
