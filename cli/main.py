@@ -23,8 +23,11 @@ _COMMANDS: Final = {
     "workers": ("commands.workers:command", "See, drain and remove the workers of a group."),
     "managers": ("commands.managers:command", "See the managers of a cluster."),
     "sinks": ("commands.sinks:command", "See the fenced sinks that tasks can write to, and their options."),
+    "alarms": (
+        "commands.alarms:command",
+        "See, silence and acknowledge alarms, by which rules they ring, and who is told.",
+    ),
     "events": ("commands.events:command", "See what happened, and what happens."),
-    "alarms": ("commands.alarms:command", "See and try who is told of alarms."),
     "audit": ("commands.audit:command", "See what admins did, and what was tried."),
     "db": ("commands.db:command", "Look at, and bring up to date, the schema of a manager's database."),
     "tokens": ("commands.tokens:command", "Make, list and revoke the tokens of workers and people."),

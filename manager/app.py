@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from manager.access.authorizer import open_to_all
 from manager.console.site import Console
@@ -78,7 +78,8 @@ def make_app(
         access, rates, AuditLog(None if audit_writer is None else audit_writer.put, this_manager.id)
     )
     app = Application(runtime, max_request_bytes, _headers(hsts_max_age_s), forwarding.session, runtime.share)
-    for endpoint in endpoints_of(runtime, directory, audit_writer, forwarding, alarms, receivers):
+    besides = Besides(audit_writer, forwarding, alarms, receivers)
+    for endpoint in endpoints_of(runtime, directory, besides):
         handler = (
             forwarding.wrap(endpoint.serve, endpoint.held_s) if endpoint.is_forwarded else endpoint.serve
         )
@@ -88,33 +89,34 @@ def make_app(
     return app
 
 
+class Besides(NamedTuple):
+    """What some endpoints need besides groups, each None where there is none.
+
+    Without `audit` nothing is kept of what admins did; by `forwarding` other managers are asked. `alarms` are
+    the rules and silences of the herd, without which whoever asks for them is turned away, `receivers` those
+    who are told.
+    """
+
+    audit: AuditReader | None = None
+    forwarding: Forwarding | None = None
+    alarms: HerdAlarms | None = None
+    receivers: ReceiverDirectory | None = None
+
+
 def endpoints_of(
-    runtime: CoordinatorRuntime,
-    directory: Directory,
-    audit: AuditReader | None = None,
-    forwarding: Forwarding | None = None,
-    alarms: HerdAlarms | None = None,
-    receivers: ReceiverDirectory | None = None,
+    runtime: CoordinatorRuntime, directory: Directory, besides: Besides | None = None
 ) -> list[Endpoint]:
     """Everything that a manager can be asked: the API, and the pages for people."""
-    api = api_of(runtime, directory, audit, forwarding, alarms, receivers)
-    return [*api, *OpenApiHandlers(api).endpoints(), *Console(runtime, directory, api).endpoints()]
+    api = api_of(runtime, directory, besides)
+    console = Console(runtime, directory, api, besides.alarms if besides is not None else None)
+    return [*api, *OpenApiHandlers(api).endpoints(), *console.endpoints()]
 
 
 def api_of(
-    runtime: CoordinatorRuntime,
-    directory: Directory,
-    audit: AuditReader | None = None,
-    forwarding: Forwarding | None = None,
-    alarms: HerdAlarms | None = None,
-    receivers: ReceiverDirectory | None = None,
+    runtime: CoordinatorRuntime, directory: Directory, besides: Besides | None = None
 ) -> list[Endpoint]:
-    """What programs ask, but for its description.
-
-    Without `audit` nothing is kept of what admins did; by `forwarding` other managers are asked, none without
-    it. `alarms` are the rules and silences of the herd; without them whoever asks for them is turned away.
-    Without `receivers` nobody is told of alarms.
-    """
+    """What programs ask, but for its description."""
+    audit, forwarding, alarms, receivers = besides or Besides()
     return [
         *MemberHandlers(runtime).endpoints(),
         *TaskListHandlers(runtime).endpoints(),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Self
 from manager.background.supervision import Loop
 from manager.storage.alarm_table import RULES, SILENCES, Versioned
 from manager.storage.base import StorageError
+from protocol.messages.alarms import AlarmRulesResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -98,3 +99,14 @@ class HerdAlarms:
                 await self.read()
                 return True
         return False
+
+
+def rules_response(present: Versioned[AlarmRule]) -> AlarmRulesResponse:
+    """All rules, with the tag that a change of them has to name."""
+    etag = etag_of_rules(present.version)
+    return AlarmRulesResponse(rules=present.entries, version=present.version, etag=etag)
+
+
+def etag_of_rules(version: int) -> str:
+    """The tag of that version."""
+    return f'"{version}"'

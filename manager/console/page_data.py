@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from manager.background.herd_alarms import rules_response
 from manager.clock import read_clocks
+from manager.core.alarms.book import AlarmBook
+from manager.core.views.alarms import page_of, shown
 from protocol.errors import Failure, RefusedError
+from protocol.messages.alarms import AlarmRulesResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from manager.background.herd_alarms import HerdAlarms
     from manager.cluster.directory import Directory
     from manager.core.views.group_status import GroupStatus
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
-    from protocol.messages.alarms import Alarm, AlarmRulesResponse, Silence
+    from protocol.messages.alarms import Alarm, Silence
     from protocol.messages.base import Request
     from protocol.messages.cluster import ManagerListResponse
     from protocol.messages.events import Event
@@ -24,6 +29,7 @@ Answer = TypeVar("Answer")
 FOUND_AT_MOST: Final = 100
 READ_AT_ONCE: Final = 500
 READS_AT_MOST: Final = 8
+NO_RULES: Final = AlarmRulesResponse(rules=(), version=0, etag='"0"')
 
 
 async def others_first() -> None:
@@ -34,9 +40,12 @@ async def others_first() -> None:
 class PageData:
     """A manager, as the console looks at it."""
 
-    def __init__(self, runtime: CoordinatorRuntime, directory: Directory) -> None:
+    def __init__(
+        self, runtime: CoordinatorRuntime, directory: Directory, alarms: HerdAlarms | None = None
+    ) -> None:
         self._runtime = runtime
         self._directory = directory
+        self._alarms = alarms
 
     def now_ms(self) -> int:
         """The time that pages are made at."""
@@ -74,16 +83,21 @@ class PageData:
         return self._directory.is_here(group)
 
     async def firing_alarms(self) -> Sequence[Alarm]:
-        """What fires in any group."""
-        return ()
+        """What fires in any group, the worst first, then the newest."""
+        if self._alarms is None:
+            return ()
+        book = AlarmBook(silences=await self._alarms.silences())
+        rows, now_ms = await self._alarms.firing(), self.now_ms()
+        await others_first()
+        return page_of((shown(row, book, now_ms) for row in rows), len(rows)).alarms
 
     async def alarm_rules(self) -> AlarmRulesResponse:
         """All rules of alarms."""
-        raise NotImplementedError
+        return NO_RULES if self._alarms is None else rules_response(await self._alarms.rules())
 
     async def silences(self) -> Sequence[Silence]:
-        """All silences."""
-        return ()
+        """All silences that are kept."""
+        return () if self._alarms is None else await self._alarms.silences()
 
     async def latest_events(
         self, before: int | None = None, limit: int = 100, group: str | None = None

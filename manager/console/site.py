@@ -35,6 +35,7 @@ from protocol.roles import Role
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from manager.background.herd_alarms import HerdAlarms
     from manager.cluster.directory import Directory
     from manager.console.page import MakePage
     from manager.http.endpoint import CallHandler, Plain
@@ -91,11 +92,18 @@ class Console:
         runtime: what pages ask.
         directory: who has which group.
         api: what buttons and forms ask for; who may not is not offered them.
+        alarms: their rules and silences; pages of these are turned away without it.
     """
 
-    def __init__(self, runtime: CoordinatorRuntime, directory: Directory, api: Iterable[Endpoint]) -> None:
+    def __init__(
+        self,
+        runtime: CoordinatorRuntime,
+        directory: Directory,
+        api: Iterable[Endpoint],
+        alarms: HerdAlarms | None = None,
+    ) -> None:
         self._roles = {endpoint.operation: endpoint.roles for endpoint in api}
-        self._page_data = PageData(runtime, directory)
+        self._page_data = PageData(runtime, directory, alarms)
         self._assets = Assets()
         self._templates = _environment(self._assets)
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import msgspec
 
 from protocol.alarm_kinds import AlarmKind
-from protocol.etags import Conditions
+from protocol.etags import Tags
 from protocol.messages.alarm_notice import Severity
 from protocol.messages.base import MAX_INT, Millis, PositiveMillis, Request, Response
 from protocol.names import Name
@@ -78,10 +78,14 @@ class AlarmRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class PutAlarmRulesRequest(Request, frozen=True, kw_only=True):
-    """All rules there are to be; with `validate_only` they are only looked at."""
+    """All rules there are to be; with `validate_only` they are only looked at.
+
+    `if_match` is what `If-Match` says as a header, for those who cannot send one.
+    """
 
     rules: Annotated[tuple[AlarmRule, ...], msgspec.Meta(max_length=MOST_RULES)]
     validate_only: bool = False
+    if_match: Tags | None = None
 
 
 class AlarmRulesResponse(Response, frozen=True, kw_only=True):
@@ -90,10 +94,6 @@ class AlarmRulesResponse(Response, frozen=True, kw_only=True):
     rules: tuple[AlarmRule, ...]
     version: int
     etag: str
-
-
-class AlarmConditions(Conditions, frozen=True, kw_only=True):
-    """Under which the rules are replaced."""
 
 
 class SilenceRequest(Request, frozen=True, kw_only=True):

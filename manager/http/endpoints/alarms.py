@@ -6,6 +6,7 @@ import time
 import uuid
 from typing import TYPE_CHECKING, Final
 
+from manager.background.herd_alarms import etag_of_rules, rules_response
 from manager.core.alarms.book import AlarmBook
 from manager.core.alarms.checking import problems_of
 from manager.core.alarms.findings import MEMBER, TASK
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     from manager.http.endpoint import Call, Plain
     from manager.http.endpoints.alarm_receivers import ReceiverDirectory
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
-    from manager.storage.alarm_table import Versioned
-    from protocol.messages.alarms import AlarmRule, Silence
+    from protocol.messages.alarms import Silence
 
     Change = Callable[[tuple[Silence, ...]], tuple[Silence, ...]]
 
@@ -174,12 +174,13 @@ class AlarmHandlers:
 
     async def rules(self, _: Plain) -> web.Response:
         """All of them."""
-        return _with_etag(_response(await self._alarms.rules()))
+        return _with_etag(rules_response(await self._alarms.rules()))
 
     async def put_rules(self, call: Call[messages.PutAlarmRulesRequest, Conditions]) -> web.Response:
         """All or none; equal ones change nothing."""
         present = await self._alarms.rules()
-        _require(call.asked, _etag_of(present.version))
+        _require(call.asked, etag_of_rules(present.version))
+        _require(Conditions(if_match=call.body.if_match), etag_of_rules(present.version))
         rules = call.body.rules
         problems = tuple(
             Problem(path, message) for path, message in problems_of(rules, self._known_receivers)
@@ -188,11 +189,11 @@ class AlarmHandlers:
             message = "; ".join(f"{each.path}: {each.message}" for each in problems)
             raise RefusedError(ErrorCode.INVALID_REQUEST, message, problems=problems)
         if call.body.validate_only:
-            return _with_etag(_response(present._replace(entries=rules)))
+            return _with_etag(rules_response(present._replace(entries=rules)))
         if rules != present.entries and not await self._alarms.put_rules(rules, present.version):
             message = "If-Match: the rules have been changed meanwhile"
             raise RefusedError(ErrorCode.PRECONDITION_FAILED, message)
-        return _with_etag(_response(await self._alarms.rules()))
+        return _with_etag(rules_response(await self._alarms.rules()))
 
     async def silences(self, _: Plain) -> Outcome:
         """Those that have not ended."""
@@ -276,15 +277,6 @@ def _with(kept: tuple[Silence, ...], new: Silence) -> tuple[Silence, ...]:
         message = f"there are {len(kept)} silences already, and there may be {messages.MOST_SILENCES} at most"
         raise RefusedError(ErrorCode.INVALID_REQUEST, message)
     return (*kept, new)
-
-
-def _response(present: Versioned[AlarmRule]) -> messages.AlarmRulesResponse:
-    etag = _etag_of(present.version)
-    return messages.AlarmRulesResponse(rules=present.entries, version=present.version, etag=etag)
-
-
-def _etag_of(version: int) -> str:
-    return f'"{version}"'
 
 
 def _with_etag(response: messages.AlarmRulesResponse) -> web.Response:

@@ -506,7 +506,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
     },
     transfers.TransferResponse: {**DONE, **TRANSFER},
     transfers.TransferListResponse: {**DONE, "transfers": [TRANSFER]},
-    alarms.PutAlarmRulesRequest: {"rules": [ALARM_RULE], "validate_only": False},
+    alarms.PutAlarmRulesRequest: {"rules": [ALARM_RULE], "validate_only": False, "if_match": '"4"'},
     alarms.AlarmRulesResponse: {**DONE, "rules": [ALARM_RULE], "version": 4, "etag": '"4"'},
     alarms.SilenceRequest: SILENCED,
     alarms.SilenceResponse: {**DONE, "silence": SILENCE},

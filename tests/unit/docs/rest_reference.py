@@ -25,7 +25,6 @@ TITLES = {
     "sinks": "Sinks",
     "alarms": "Alarms",
     "events": "Events",
-    "alarms": "Alarms",
     "audit": "Audit log",
     "assignors": "Assignors",
     "managers": "Managers",
