@@ -9,8 +9,10 @@ from manager.background.herd_alarms import rules_response
 from manager.clock import read_clocks
 from manager.core.alarms.book import AlarmBook
 from manager.core.views.alarms import page_of, shown
+from manager.core.views.transfers import transfer_fields
 from protocol.errors import Failure, RefusedError
 from protocol.messages.alarms import AlarmRulesResponse
+from protocol.messages.transfers import Transfer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -77,6 +79,11 @@ class PageData:
     async def group_statuses(self) -> list[GroupStatus]:
         """All groups."""
         return await self._directory.group_statuses()
+
+    async def transfers(self, group: str) -> tuple[Transfer, ...]:
+        """The transfers under way that a group gives or gets, the newest first."""
+        found = await self._directory.transfers.latest(group, "active")
+        return tuple(Transfer(**transfer_fields(rows)) for rows in found)
 
     def is_here(self, group: str) -> bool:
         """Whether this manager has the group, or nobody else."""

@@ -177,10 +177,15 @@ class OwnershipRow(Row, frozen=True, kw_only=True):
 
 
 class Parcel(msgspec.Struct, frozen=True):
-    """All that a task is, as it leaves its group: the rows of it there."""
+    """All that a task is, as it leaves its group: the rows of it there.
+
+    In the group that it goes to, `former` is what was left of a former task of its name, for the case that
+    the task does not stay.
+    """
 
     task: TaskRow
     ownership: OwnershipRow
+    former: OwnershipRow | None = None
 
 
 class TransferRow(Row, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from manager.console.charts.states import state_machine
 from manager.console.charts.timeline import Timeline, timeline
 from manager.console.formatting import duration
 from manager.console.page import Page, PageRequest
-from manager.console.pages.links import group_api, group_path, task_path, with_query
+from manager.console.pages.links import group_api, group_path, task_path, transfer_api, with_query
 from manager.console.pages.members import (
     KnownMember,
     MemberLabel,
@@ -32,6 +32,7 @@ from manager.core.commands import (
     RankTasks,
     TaskCounts,
 )
+from manager.core.tasks.transfers import CANCELLABLE
 from manager.core.views.group_status import headline
 from protocol.messages.groups import DescribeGroupResponse, RebalanceListResponse
 from protocol.messages.history import MovesResponse
@@ -46,11 +47,14 @@ if TYPE_CHECKING:
     from protocol.messages.groups import GroupHistoryLine, Rebalance
     from protocol.messages.history import Move
     from protocol.messages.tasks import TaskView
+    from protocol.messages.transfers import Transfer
 
 HISTORY_SHOWN: Final = 100
 MOVES_SHOWN: Final = 50
 TASKS_SHOWN: Final = 50
 WORKERS_SHOWN: Final = 50
+TRANSFERRED_SHOWN: Final = 5
+"""Names of tasks in the line of a transfer."""
 FEW: Final = 60
 """So many tasks have their names on the map; of more there is only room for their colours."""
 MOST_CELLS: Final = 1000
@@ -97,6 +101,20 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class TransferLine:
+    """A transfer that the group gives or gets; `tasks` are those that come first by name."""
+
+    id: str
+    api: str
+    source: str
+    target: str
+    tasks: str
+    step: str
+    started_at_ms: int
+    is_cancellable: bool
+
+
+@dataclass(frozen=True, slots=True)
 class GroupPage:
     """What the page shows."""
 
@@ -122,6 +140,7 @@ class GroupPage:
     moves: tuple[Move, ...]
     history: tuple[GroupHistoryLine, ...]
     since_ms: int | None
+    transfers: tuple[TransferLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +153,7 @@ class GroupData:
     tasks: RankedTasks
     rebalances: RebalanceListResponse
     moves: MovesResponse
+    transfers: tuple[Transfer, ...] = ()
 
 
 async def group(page_data: PageData, request: PageRequest) -> Page:
@@ -147,6 +167,7 @@ async def group(page_data: PageData, request: PageRequest) -> Page:
         await page_data.ask(name, _looked_for(request), RankedTasks),
         await page_data.ask(name, ListRebalances(limit=HISTORY_SHOWN), RebalanceListResponse),
         await page_data.ask(name, ListMoves(), MovesResponse),
+        await page_data.transfers(name),
     )
     events = await page_data.latest_events(limit=1)
     view = group_page(data, request, page_data.now_ms())
@@ -202,6 +223,22 @@ def group_page(data: GroupData, request: PageRequest, now_ms: int) -> GroupPage:
         moves=tuple(reversed(data.moves.moves))[:MOVES_SHOWN],
         history=data.rebalances.history,
         since_ms=data.moves.since_ms,
+        transfers=tuple(map(_transfer_line, data.transfers)),
+    )
+
+
+def _transfer_line(seen: Transfer) -> TransferLine:
+    names = [task.task for task in seen.tasks[:TRANSFERRED_SHOWN]]
+    more = len(seen.tasks) - len(names)
+    return TransferLine(
+        id=str(seen.id),
+        api=transfer_api(str(seen.id)),
+        source=seen.source,
+        target=seen.target,
+        tasks=", ".join(names) + (f" and {more} more" if more else ""),
+        step=seen.step.value,
+        started_at_ms=seen.started_at_ms,
+        is_cancellable=seen.step in CANCELLABLE,
     )
 
 

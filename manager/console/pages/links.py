@@ -40,6 +40,11 @@ def task_api(group: str, task: str) -> str:
     return f"/v1{task_path(group, task)}"
 
 
+def transfer_api(transfer: str) -> str:
+    """Where a transfer is cancelled."""
+    return f"/v1/transfers/{quote(transfer, safe='')}"
+
+
 def member_api(group: str, member_id: str) -> str:
     """Where a member is steered."""
     return f"{group_api(group)}/members/{quote(member_id, safe='')}"

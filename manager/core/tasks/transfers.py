@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from manager.core import checks, scheduling
-from manager.core.stored_rows import Parcel, TransferRow
+from manager.core.stored_rows import OwnershipRow, Parcel, TransferRow
 from manager.core.tasks import definitions, former_owners
 from manager.core.transfer_commands import TransferRows
 from protocol.errors import ErrorCode, RefusedError
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
     from manager.core.group import Group
     from manager.core.member import Parked
-    from manager.core.stored_rows import OwnershipRow
     from manager.core.transfer_commands import AdvanceTransfer, CancelTransfer, StartTransfer
     from manager.core.turn import Turn
 
 MAX_CAUSE_LENGTH: Final = 500
 CANCELLABLE: Final = frozenset({TransferStep.STOPPING, TransferStep.STOPPED})
+GONE: Final = frozenset({TransferStep.GIVEN, TransferStep.DONE})
 TOLD: Final = {
     TransferStep.STOPPING: EventType.TRANSFER_STARTED,
     TransferStep.GIVEN: EventType.TRANSFER_GIVEN,
@@ -89,7 +89,7 @@ def cancel(turn: Turn, request: CancelTransfer, parked: Parked) -> None:
     rows = [row for row in group.transfers.of(request.transfer) if row.leaves]
     if not rows:
         raise RefusedError(ErrorCode.UNKNOWN_TRANSFER, f"group {group.name} gives no {request.transfer}")
-    if rows[0].step in {TransferStep.GIVEN, TransferStep.DONE}:
+    if rows[0].step in GONE:
         message = (
             f"the tasks of transfer {request.transfer} are group {rows[0].peer_group}'s:"
             " start a transfer from there to have them back"
@@ -100,14 +100,18 @@ def cancel(turn: Turn, request: CancelTransfer, parked: Parked) -> None:
 
 
 def advance(turn: Turn, request: AdvanceTransfer, parked: Parked) -> None:
-    """Go as far as what the other group has stored allows; the same word twice changes nothing."""
+    """Go as far as what the other group has stored allows; the same word twice changes nothing.
+
+    Two transfers under one id, the first of them long over, are told apart by when they began.
+    """
     group = turn.group
     checks.not_dead(group)
     ours = group.transfers.of(request.transfer)
+    peers = [row for row in request.peers if not ours or row.started_at_ms == ours[0].started_at_ms]
     if any(row.leaves for row in ours):
-        _give(turn, ours, {row.task: row.step for row in request.peers if not row.leaves})
+        _give(turn, ours, {row.task: row.step for row in peers if not row.leaves})
     else:
-        _get(turn, ours, [row for row in request.peers if row.leaves])
+        _get(turn, ours, [row for row in peers if row.leaves])
     turn.answer(parked, TransferRows(rows=group.transfers.of(request.transfer)))
 
 
@@ -210,11 +214,14 @@ def _arrive(turn: Turn, theirs: Sequence[TransferRow]) -> None:
     for row in theirs:
         if row.parcel is None:
             continue
+        former = group.tasks.ownership.get(row.peer_task)
         if not taken:
             _unpack(turn, row.peer_task, row.parcel)
         is_refused = row.peer_task in taken
         step = TransferStep.REFUSED if taken else TransferStep.ARRIVED
-        _store(turn, _mirrored(turn, row, step, "there is a task of that name" if is_refused else None))
+        mirrored = _mirrored(turn, row, step, "there is a task of that name" if is_refused else None)
+        parcel = None if taken else msgspec.structs.replace(row.parcel, former=former)
+        _store(turn, msgspec.structs.replace(mirrored, parcel=parcel))
 
 
 def _is_taken(group: Group, task: str) -> bool:
@@ -232,7 +239,6 @@ def _mirrored(turn: Turn, row: TransferRow, step: TransferStep, cause: str | Non
         step=step,
         changed_at_ms=turn.instant.wall,
         cause=cause,
-        parcel=None if step is TransferStep.REFUSED else row.parcel,
     )
 
 
@@ -277,8 +283,13 @@ def _begin(turn: Turn, row: TransferRow) -> None:
 def _settle(turn: Turn, row: TransferRow) -> None:
     """The other group has come to the end: what was not given is let go of."""
     turn.drop(row)
-    if row.step is TransferStep.ARRIVED:
-        definitions.remove(turn, turn.group.tasks.definitions[row.task])
+    if row.step is not TransferStep.ARRIVED:
+        return
+    registry = turn.group.tasks
+    definitions.remove(turn, registry.definitions[row.task])
+    former = row.parcel.former if row.parcel is not None else None
+    left = former or OwnershipRow(group=row.group, task=row.task)
+    turn.put(msgspec.structs.replace(left, token=registry.ownership[row.task].token))
 
 
 # Both.

@@ -186,3 +186,24 @@ async def test_a_definition_shows_no_secret(site: Site) -> None:
     _, html = await site.get("/groups/g/tasks/t")
     assert "hunter2" not in html
     assert "${env:PW}" in html
+
+
+async def test_a_transfer_is_shown_at_both_groups_and_at_its_task(site: Site) -> None:
+    """While it is under way, with a button that cancels it; groups without one show nothing of the kind."""
+    for group, task in (("here", "t"), ("there", "other")):
+        await site.create(group, task)
+    begun = {"from": "here", "to": "there", "tasks": ["t"], "id": "move", "allow_unplaced": True}
+    async with site._session.post(f"{site._base}/v1/transfers", json=begun) as answer:
+        assert answer.status == 202
+    for group in ("here", "there"):
+        _, page = await site.get(f"/groups/{group}")
+        assert 'id="transfer-move"' in page
+        assert "POST /v1/transfers/move/cancel" in page
+    _, page = await site.get("/groups/here/tasks/t")
+    assert "by transfer move" in page
+    async with site._session.post(f"{site._base}/v1/transfers/move/cancel") as answer:
+        assert answer.status == 200
+    _, page = await site.get("/groups/here")
+    assert 'id="transfers"' not in page
+    _, page = await site.get("/groups/here/tasks/t")
+    assert 'id="transfer"' not in page
