@@ -74,6 +74,10 @@ def test_google_chat_gets_text() -> None:
     """Of at most 4,096 characters."""
     (body,) = bodies("google_chat", FIRING)
     assert body["text"].startswith("*FIRING (critical): lag in shop, task orders*\n*task orders* since")
+    assert FIRING.alarm is not None
+    many = msgspec.structs.replace(FIRING.alarm, subjects=FIRING.alarm.subjects * 1000, rule="r" * 1000)
+    (body,) = bodies("google_chat", msgspec.structs.replace(FIRING, alarm=many))
+    assert 4000 < len(body["text"]) <= 4096
 
 
 def test_pagerduty_has_an_incident_for_each_alarm_and_one_for_the_rest() -> None:
