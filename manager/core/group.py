@@ -203,6 +203,7 @@ class Group:
             self.offsets.pop(last, None)
         elif dropped.kind is TaskRow:
             self.tasks.forget_task(last)
+            self.alarms.forget_task(last)
         elif dropped.kind is RebalanceRow:
             self.rebalances = deque(
                 (row for row in self.rebalances if row.key != dropped.key), REBALANCES_KEPT
