@@ -208,6 +208,7 @@ class Group:
             self.offsets.pop(last, None)
         elif dropped.kind is TaskRow:
             self.tasks.forget_task(last)
+            self.alarms.forget_task(last)
         elif dropped.kind is TransferRow:
             self.transfers.drop(*dropped.key[1:])
         elif dropped.kind is RebalanceRow:

@@ -61,6 +61,12 @@ TASKS = Metric("sparkherd_group_tasks", "gauge", "Tasks, by their state.", ("gro
 TASKS_TO_COME = Metric(
     "sparkherd_group_tasks_to_come", "gauge", "Tasks that are still to move, a few at a time.", ("group",)
 )
+ALARMS_FIRING = Metric(
+    "sparkherd_group_alarms_firing",
+    "gauge",
+    "Alarms that fire, silenced and acknowledged ones included.",
+    ("group", "severity"),
+)
 COMMIT_SECONDS = Metric(
     "sparkherd_storage_commit_seconds",
     "histogram",
@@ -114,6 +120,7 @@ CATALOG = (
     MEMBERS,
     TASKS,
     TASKS_TO_COME,
+    ALARMS_FIRING,
     COMMIT_SECONDS,
     COMMIT_FAILURES,
     COMMITTED_ROWS,

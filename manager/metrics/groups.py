@@ -53,14 +53,15 @@ class GroupReader:
         yield _single(catalog.PUT_OFF, self._runtime.put_off)
         states, generations = family(catalog.GROUP_STATE), family(catalog.GENERATION)
         members, tasks = family(catalog.MEMBERS), family(catalog.TASKS)
-        to_come = family(catalog.TASKS_TO_COME)
+        to_come, alarms = family(catalog.TASKS_TO_COME), family(catalog.ALARMS_FIRING)
         for group in self._runtime.living():
             states.add_metric((group.name, group.state.value), 1)
             generations.add_metric((group.name,), group.generation)
             _add_counts(members, group, Counter(_member_state(group, m) for m in group.members.values()))
             _add_counts(tasks, group, group.tasks.tally.counts())
             to_come.add_metric((group.name,), sum(group.tasks.to_come.values()))
-        yield from (states, generations, members, tasks, to_come)
+            _add_counts(alarms, group, Counter(row.severity for row in group.alarms.firing.values()))
+        yield from (states, generations, members, tasks, to_come, alarms)
 
 
 def _single(metric: Metric, value: float) -> Family:

@@ -116,6 +116,11 @@ class GroupAlarms:
             _, rule, subject, _ = key
             self.firing.pop(Key(str(rule), str(subject)), None)
 
+    def forget_task(self, task: str) -> None:
+        """There is no such task any more; what fires of it is resolved by the next pass."""
+        self.tasks.pop(task, None)
+        self.fitting.pop(task, None)
+
     def surplus(self) -> list[AlarmRow]:
         """Those that are over and in excess of what is kept, the oldest."""
         if len(self.past) <= PAST_KEPT:

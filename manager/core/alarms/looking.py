@@ -35,7 +35,13 @@ class Look:
         self, rule: AlarmRule, subject: str, reading: Reading, worker: str | None, causes: Causes
     ) -> None:
         """What a rule has read of a subject, owned by `worker`; `causes` are asked for if they are told."""
-        key, alarms = Key(rule.name, subject), self._alarms
+        alarms = self._alarms
+        is_ok = reading.value is None or reading.value <= (rule.threshold or 0.0)
+        if is_ok and not alarms.standings and not alarms.firing:
+            return  # nearly always, and a pass may look at a million of these
+        key = Key(rule.name, subject)
+        if is_ok and key not in alarms.standings and key not in alarms.firing:
+            return
         self._pass.looked_at.add(key)
         before = alarms.standing(key)
         standing, verdict = look(rule, reading, before, self._at)

@@ -40,8 +40,8 @@ EVERY_MS: Final = 10_000
 """Between the end of a pass and the next one."""
 SETTLE_MS: Final = 60_000
 """Nothing fires for so long after a group was taken up: its workers have yet to come back and report."""
-TASKS_AT_ONCE: Final = 500
-ROWS_AT_ONCE: Final = 500
+TASKS_AT_ONCE: Final = 100
+ROWS_AT_ONCE: Final = 200
 """Of one turn; what takes longer would hold up heartbeats."""
 BETWEEN_SLICES_MS: Final = 1
 CAUSES_TOLD: Final = 3
@@ -218,10 +218,6 @@ def _end_others(alarms: GroupAlarms, look: Look, under_way: Pass) -> None:
 
 def _forget_gone(group: Group) -> None:
     alarms = group.alarms
-    for task in alarms.tasks.keys() - group.tasks.definitions.keys():
-        del alarms.tasks[task]
-    for task in alarms.fitting.keys() - group.tasks.definitions.keys():
-        del alarms.fitting[task]
     for member_id in alarms.workers.keys() - group.members.keys():
         del alarms.workers[member_id]
 

@@ -5,7 +5,12 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
-from manager.core.commands import DeleteGroup, DrainMember, RemoveMember, StartRebalance
+from manager.core.alarms.book import AlarmBook
+from manager.core.commands import DeleteGroup, DeleteTask, DrainMember, RemoveMember, StartRebalance
+from manager.core.tasks.alarm_watch import EVERY_MS
+from protocol.alarm_kinds import AlarmKind
+from protocol.messages.alarm_notice import Severity
+from protocol.messages.alarms import AlarmRule
 from protocol.states import TaskState
 from tests.unit.manager.core.bench import SESSION_MS
 from tests.unit.manager.metrics.watched import WatchedBench
@@ -72,6 +77,21 @@ def test_more_of_what_was_to_move_is_a_cause_of_its_own() -> None:
         bench.settle(ids, {})
     assert bench.series(REBALANCES) == {"join": 3, "pace": 1}
     assert bench.value("sparkherd_group_tasks_to_come", group="g") == 0
+
+
+def test_what_fires_is_counted_by_severity() -> None:
+    """From when an alarm is stored until it is over."""
+    bench = WatchedBench()
+    rule = AlarmRule(name="unassigned", kind=AlarmKind.UNASSIGNED, severity=Severity.CRITICAL)
+    bench.coordinator.use_alarms(AlarmBook((rule,)), bench.instant)
+    bench.create("a", "b")
+    firing = {"group": "g", "severity": "critical"}
+    assert bench.value("sparkherd_group_alarms_firing", **firing) is None
+    bench.pass_time(2 * EVERY_MS)
+    assert bench.value("sparkherd_group_alarms_firing", **firing) == 2
+    bench.ask(DeleteTask(task="a"))
+    bench.pass_time(2 * EVERY_MS)
+    assert bench.value("sparkherd_group_alarms_firing", **firing) == 1
 
 
 def test_a_changed_set_of_tasks_is_a_cause_of_its_own() -> None:

@@ -361,6 +361,8 @@ ADMIN: dict[str, Callable[[Scene], Request]] = {
     "rebalance": lambda _: commands.StartRebalance(reason="why not"),
     "rebalances": lambda _: commands.ListRebalances(limit=1),
     "moves": lambda _: commands.ListMoves(),
+    "alarms": lambda _: commands.ListAlarms(limit=10, past=10),
+    "acknowledge": lambda _: commands.AcknowledgeAlarms(rule="lag", by="ann"),
     "delete": lambda _: commands.DeleteGroup(),
     "drain F": lambda s: commands.DrainMember(member_id=s.follower, draining=True),
     "undrain F": lambda s: commands.DrainMember(member_id=s.follower, draining=False),
