@@ -108,11 +108,18 @@ class Daemon:
 class Manager(Daemon):
     """A manager on a database file, or on `database`; started again, it takes the port it had."""
 
-    def __init__(self, folder: Path, *flags: str, name: str = "manager", database: str | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *flags: str,
+        name: str = "manager",
+        database: str | None = None,
+        program: Sequence[str] = SPARKHERD,
+    ) -> None:
         self.url = ""
         self.database = folder / "manager.db"
         args = ["manager", "--database", database or f"sqlite+aiosqlite:///{self.database}", *flags]
-        super().__init__(name, args, folder)
+        super().__init__(name, args, folder, program)
 
     def launch(self) -> subprocess.Popen[str]:
         """Start it; `listens` waits until it serves."""
