@@ -177,10 +177,14 @@ class OwnershipRow(Row, frozen=True, kw_only=True):
 
 
 class Parcel(msgspec.Struct, frozen=True):
-    """All that a task is, as it leaves its group: the rows of it there."""
+    """All that a task is, as it leaves its group: the rows of it there.
+
+    `former` is what the other group knew of a deleted task of the name when it came, for it may not stay.
+    """
 
     task: TaskRow
     ownership: OwnershipRow
+    former: OwnershipRow | None = None
 
 
 class TransferRow(Row, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from manager.core import checks, scheduling
-from manager.core.stored_rows import Parcel, TransferRow
+from manager.core.stored_rows import OwnershipRow, Parcel, TransferRow
 from manager.core.tasks import definitions, former_owners
 from manager.core.transfer_commands import TransferRows
 from protocol.errors import ErrorCode, RefusedError
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from manager.core.group import Group
     from manager.core.member import Parked
-    from manager.core.stored_rows import OwnershipRow
     from manager.core.transfer_commands import AdvanceTransfer, CancelTransfer, StartTransfer
     from manager.core.turn import Turn
 
@@ -210,18 +209,16 @@ def _arrive(turn: Turn, theirs: Sequence[TransferRow]) -> None:
     for row in theirs:
         if row.parcel is None:
             continue
-        if not taken:
-            _unpack(turn, row.peer_task, row.parcel)
-        is_refused = row.peer_task in taken
-        step = TransferStep.REFUSED if taken else TransferStep.ARRIVED
-        _store(turn, _mirrored(turn, row, step, "there is a task of that name" if is_refused else None))
+        parcel = None if taken else _unpack(turn, row.peer_task, row.parcel)
+        cause = "there is a task of that name" if row.peer_task in taken else None
+        _store(turn, _mirrored(turn, row, parcel, cause))
 
 
 def _is_taken(group: Group, task: str) -> bool:
     return task in group.tasks.definitions or task in group.transfers.moving
 
 
-def _mirrored(turn: Turn, row: TransferRow, step: TransferStep, cause: str | None) -> TransferRow:
+def _mirrored(turn: Turn, row: TransferRow, parcel: Parcel | None, cause: str | None) -> TransferRow:
     return msgspec.structs.replace(
         row,
         group=turn.group.name,
@@ -229,19 +226,21 @@ def _mirrored(turn: Turn, row: TransferRow, step: TransferStep, cause: str | Non
         leaves=False,
         peer_group=row.group,
         peer_task=row.task,
-        step=step,
+        step=TransferStep.REFUSED if parcel is None else TransferStep.ARRIVED,
         changed_at_ms=turn.instant.wall,
         cause=cause,
-        parcel=None if step is TransferStep.REFUSED else row.parcel,
+        parcel=parcel,
     )
 
 
-def _unpack(turn: Turn, task: str, parcel: Parcel) -> None:
+def _unpack(turn: Turn, task: str, parcel: Parcel) -> Parcel:
+    """Returns the parcel with what was known of the name before."""
     group = turn.group
     known = group.tasks.ownership_of(group.name, task)
     turn.put(_moved_in(turn, known, parcel.ownership))
     row = msgspec.structs.replace(parcel.task, group=group.name, task=task, target=Target.STOPPED)
     definitions.change(turn, row, EventType.TASK_CREATED)
+    return msgspec.structs.replace(parcel, former=known)
 
 
 def _moved_in(turn: Turn, known: OwnershipRow, packed: OwnershipRow) -> OwnershipRow:
@@ -277,8 +276,24 @@ def _begin(turn: Turn, row: TransferRow) -> None:
 def _settle(turn: Turn, row: TransferRow) -> None:
     """The other group has come to the end: what was not given is let go of."""
     turn.drop(row)
-    if row.step is TransferStep.ARRIVED:
+    if row.step is TransferStep.ARRIVED and row.parcel is not None:
         definitions.remove(turn, turn.group.tasks.definitions[row.task])
+        _restore(turn, row.parcel.former or OwnershipRow(group=row.group, task=row.task))
+
+
+def _restore(turn: Turn, former: OwnershipRow) -> None:
+    """A later task of the name is the one that was there before, not the one that stays in its group."""
+    group = turn.group
+    if former.lease is not None:
+        group.timers.set(former_owners.key(former.task), turn.now + former.lease.timeout_ms)
+    turn.update(
+        group.tasks.ownership[former.task],
+        home=former.home,
+        reset=former.reset,
+        reached=former.reached,
+        unsettled=former.unsettled,
+        lease=former.lease,
+    )
 
 
 # Both.

@@ -1,0 +1,44 @@
+"""What an enemy tries: transfers that meet others, end early, or meet what was there before."""
+
+from __future__ import annotations
+
+from manager.core.commands import DeleteTask, ResetTask
+from protocol.messages.tasks import TaskReset
+from protocol.states import Target
+from tests.unit.manager.core.tasks.transfer_pair import Pair
+
+
+def arrived(pair: Pair) -> Pair:
+    """The tasks are stopped in the first group and known to the second."""
+    pair.start()
+    pair.stop_all()
+    pair.tell(pair.a)
+    pair.tell(pair.b)
+    assert pair.steps() == (["STOPPED"], ["ARRIVED"])
+    return pair
+
+
+def test_a_name_whose_transfer_was_cancelled_is_not_the_task_that_stayed() -> None:
+    """A new task of that name in the other group has a checkpoint and a fence of its own."""
+    pair = arrived(Pair())
+    pair.cancel()
+    pair.carry()
+    pair.b.create("t")
+    pair.b.redeal([pair.getter], {"other": pair.getter, "t": pair.getter})
+    [granted] = pair.b.claim(pair.getter, "t").answer.granted
+    assert (granted.home, granted.reset, granted.reached) == (None, None, None)
+
+
+def test_a_cancelled_transfer_leaves_what_was_known_of_a_deleted_task() -> None:
+    """The number of its last reset and its home are as before; only the token grows."""
+    pair = Pair()
+    pair.b.create("t", target=Target.STOPPED)
+    reset = pair.b.ask(ResetTask(task="t")).answer.token
+    pair.b.ask(DeleteTask(task="t"))
+    before = pair.b.group.tasks.ownership["t"]
+    arrived(pair)
+    pair.cancel()
+    pair.carry()
+    after = pair.b.group.tasks.ownership["t"]
+    assert (after.home, after.reset, after.unsettled) == (None, TaskReset(reset), before.unsettled)
+    assert after.token > before.token
