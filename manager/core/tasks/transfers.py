@@ -134,7 +134,12 @@ def _pack(turn: Turn, transfer: str) -> tuple[TransferRow, ...]:
     registry = turn.group.transfers
     for row in registry.of(transfer):
         if row.step is TransferStep.STOPPING and _is_at_rest(turn.group, row.task):
-            _come_to(turn, row, TransferStep.STOPPED, parcel=_parcel(turn.group, row.task))
+            parcel = _parcel(turn.group, row.task)
+            _come_to(turn, row, TransferStep.STOPPED, parcel=parcel)
+            if (
+                parcel.ownership.unsettled
+            ):  # or a worker would be given it, under a token above the packed one
+                turn.update(turn.group.tasks.ownership[row.task], unsettled=False)
     return registry.of(transfer)
 
 
@@ -161,8 +166,7 @@ def _cancel(
     for row in rows:
         if row.step in CANCELLABLE:
             _come_to(turn, row, TransferStep.CANCELLED, parcel=None, cause=cause[:MAX_CAUSE_LENGTH])
-            definition = turn.group.tasks.definitions[row.task]
-            definitions.retarget(turn, definition, row.target, pardons=False)
+            _go_on(turn, row)
 
 
 def _leave(turn: Turn, row: TransferRow) -> None:
@@ -264,13 +268,8 @@ def _moved_in(turn: Turn, known: OwnershipRow, packed: OwnershipRow) -> Ownershi
 
 def _begin(turn: Turn, row: TransferRow) -> None:
     """It is ours: what was wanted of it before is wanted here."""
-    registry = turn.group.tasks
-    ownership = registry.ownership_of(turn.group.name, row.task)
     _come_to(turn, row, TransferStep.STARTED, parcel=None)
-    if row.parcel is not None and row.parcel.ownership.unsettled:
-        turn.update(ownership, unsettled=True)
-        scheduling.rebalance_soon(turn)
-    definitions.retarget(turn, registry.definitions[row.task], row.target, pardons=False)
+    _go_on(turn, row)
 
 
 def _settle(turn: Turn, row: TransferRow) -> None:
@@ -297,6 +296,15 @@ def _restore(turn: Turn, former: OwnershipRow) -> None:
 
 
 # Both.
+
+
+def _go_on(turn: Turn, row: TransferRow) -> None:
+    """What was wanted of the task is wanted again; who may still write for it is to be told so again."""
+    registry = turn.group.tasks
+    if row.parcel is not None and row.parcel.ownership.unsettled:
+        turn.update(registry.ownership[row.task], unsettled=True)
+        scheduling.rebalance_soon(turn)
+    definitions.retarget(turn, registry.definitions[row.task], row.target, pardons=False)
 
 
 def _come_to(turn: Turn, row: TransferRow, step: TransferStep, **changes: object) -> None:

@@ -42,3 +42,25 @@ def test_a_cancelled_transfer_leaves_what_was_known_of_a_deleted_task() -> None:
     after = pair.b.group.tasks.ownership["t"]
     assert (after.home, after.reset, after.unsettled) == (None, TaskReset(reset), before.unsettled)
     assert after.token > before.token
+
+
+def test_a_packed_task_is_granted_to_nobody() -> None:
+    """One that is unsettled would be given to a worker once more, under a token above the packed one."""
+    pair = Pair(targets={"t": Target.STOPPED})
+    pair.a.die(pair.giver)
+    pair.start()
+    assert pair.steps() == (["STOPPED"], [])
+    [worker] = pair.a.worker_group(1)
+    pair.a.deal([worker], {"t": worker})
+    assert not pair.a.claim(worker, "t").answer.granted
+    pair.carry()
+    assert pair.b.owner("t")[1] > pair.a.owner("t")[1]
+
+
+def test_an_unsettled_task_that_stays_is_settled_there() -> None:
+    """The cancel gives back what was packed: a worker is to raise the fence."""
+    pair = Pair(targets={"t": Target.STOPPED})
+    pair.a.die(pair.giver)
+    pair.start()
+    pair.cancel()
+    assert pair.a.group.tasks.ownership["t"].unsettled
