@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from manager.core.commands import DeleteTask, ResetTask
+from manager.core.commands import DeleteTask, ResetTask, SetTarget
+from manager.core.transfer_commands import StartTransfer
 from protocol.messages.tasks import TaskReset
 from protocol.states import Target
-from tests.unit.manager.core.tasks.transfer_pair import Pair
+from tests.unit.manager.core.tasks.transfer_pair import Pair, stored
 
 
 def arrived(pair: Pair) -> Pair:
@@ -64,3 +65,29 @@ def test_an_unsettled_task_that_stays_is_settled_there() -> None:
     pair.start()
     pair.cancel()
     assert pair.a.group.tasks.ownership["t"].unsettled
+
+
+def test_a_refused_name_stays_under_its_own_transfer() -> None:
+    """A task that is on its way to a third group is not let go of by one that would have its name."""
+    pair = Pair()
+    pair.b.create("t")
+    away = StartTransfer(transfer="away", to_group="c", tasks={"t": "t"})
+    assert pair.b.ask(away).error == "NONE"
+    pair.start()
+    pair.stop_all()
+    pair.carry()
+    assert [row.transfer for row in stored(pair.b)] == ["away"]
+    resume = SetTarget(task="t", target=Target.RUNNING)
+    assert pair.b.ask(resume).error == "TASK_UNDER_TRANSFER"
+
+
+def test_a_refused_name_can_be_changed_as_ever() -> None:
+    """The task that has the name has nothing to do with the transfer."""
+    pair = Pair()
+    pair.b.create("t")
+    pair.start()
+    pair.stop_all()
+    pair.tell(pair.a)
+    pair.tell(pair.b)
+    assert pair.steps() == (["STOPPED"], ["REFUSED"])
+    assert pair.b.ask(SetTarget(task="t", target=Target.PAUSED)).error == "NONE"
