@@ -45,7 +45,9 @@ def start(turn: Turn, request: StartTransfer, parked: Parked) -> None:
     """Stop the tasks and note down where they go; all of them or, if anything is wrong with one, none."""
     group = turn.group
     checks.known(group)
-    if not group.transfers.of(request.transfer):
+    if known := group.transfers.of(request.transfer):
+        _check_same(known, request)
+    else:
         for task in request.tasks:
             checks.task(group, task)
             checks.not_moving(group, task)
@@ -54,6 +56,15 @@ def start(turn: Turn, request: StartTransfer, parked: Parked) -> None:
                 _stop(turn, request, task, to_task)
             _pack(turn, request.transfer)
     turn.answer(parked, TransferRows(rows=group.transfers.of(request.transfer)))
+
+
+def _check_same(known: Sequence[TransferRow], request: StartTransfer) -> None:
+    """Whoever asks for something else under the id of a transfer would wait for what nobody does."""
+    asked = {(request.to_group, task, to_task) for task, to_task in request.tasks.items()}
+    if asked != {(row.peer_group, row.task, row.peer_task) for row in known if row.leaves}:
+        raise RefusedError(
+            ErrorCode.INVALID_REQUEST, f"id: {request.transfer} is that of a transfer of other tasks"
+        )
 
 
 def _stop(turn: Turn, request: StartTransfer, task: str, to_task: str) -> None:
@@ -104,7 +115,7 @@ def advance(turn: Turn, request: AdvanceTransfer, parked: Parked) -> None:
     checks.not_dead(group)
     ours = group.transfers.of(request.transfer)
     if any(row.leaves for row in ours):
-        _give(turn, ours, {row.task: row.step for row in request.peers if not row.leaves})
+        _give(turn, request)
     else:
         _get(turn, ours, [row for row in request.peers if row.leaves])
     turn.answer(parked, TransferRows(rows=group.transfers.of(request.transfer)))
@@ -113,11 +124,15 @@ def advance(turn: Turn, request: AdvanceTransfer, parked: Parked) -> None:
 # The group that the tasks leave.
 
 
-def _give(turn: Turn, ours: Sequence[TransferRow], theirs: dict[str, TransferStep]) -> None:
-    rows = _pack(turn, ours[0].transfer)
+def _give(turn: Turn, request: AdvanceTransfer) -> None:
+    rows = [row for row in _pack(turn, request.transfer) if row.leaves]
+    peer = rows[0].peer_group
+    theirs = {row.task: row.step for row in request.peers if not row.leaves and row.group == peer}
     come = [theirs.get(row.peer_task) for row in rows]
     steps = {row.step for row in rows}
-    if steps <= CANCELLABLE and TransferStep.REFUSED in come:
+    if steps <= CANCELLABLE and any(row.leaves for row in request.peers):
+        _cancel(turn, rows, "another group has begun a transfer under its id")
+    elif steps <= CANCELLABLE and TransferStep.REFUSED in come:
         _cancel(turn, rows, f"group {rows[0].peer_group} cannot take them", theirs)
     elif steps == {TransferStep.STOPPED} and set(come) == {TransferStep.ARRIVED}:
         for row in rows:
@@ -125,8 +140,12 @@ def _give(turn: Turn, ours: Sequence[TransferRow], theirs: dict[str, TransferSte
     elif steps == {TransferStep.GIVEN} and set(come) == {TransferStep.STARTED}:
         for row in rows:
             _leave(turn, row)
-        for old in turn.group.transfers.too_old():
-            turn.drop(old)
+        _forget_oldest(turn)
+
+
+def _forget_oldest(turn: Turn) -> None:
+    for old in turn.group.transfers.too_old():
+        turn.drop(old)
 
 
 def _pack(turn: Turn, transfer: str) -> tuple[TransferRow, ...]:
@@ -167,6 +186,7 @@ def _cancel(
         if row.step in CANCELLABLE:
             _come_to(turn, row, TransferStep.CANCELLED, parcel=None, cause=cause[:MAX_CAUSE_LENGTH])
             _go_on(turn, row)
+    _forget_oldest(turn)
 
 
 def _leave(turn: Turn, row: TransferRow) -> None:
@@ -193,7 +213,14 @@ def home_after(task: str, token: int) -> str:
 
 
 def _get(turn: Turn, ours: Sequence[TransferRow], theirs: Sequence[TransferRow]) -> None:
-    """`theirs` are all rows of the transfer in the group that decides; without any it was forgotten."""
+    """`theirs` are all rows of the transfer where tasks leave; without any it was forgotten.
+
+    Groups that have begun one each under the same id cancel it, as long as they can.
+    """
+    if ours:
+        theirs = [row for row in theirs if row.group == ours[0].peer_group]
+    elif len({row.group for row in theirs}) > 1:
+        return
     steps = {row.step for row in theirs}
     if steps == {TransferStep.STOPPED} and not ours:
         _arrive(turn, theirs)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from manager.core.commands import DeleteTask, ResetTask, SetTarget
-from manager.core.transfer_commands import StartTransfer
+from manager.core.transfer_commands import CancelTransfer, StartTransfer
+from manager.core.transfer_registry import KEPT
 from protocol.messages.tasks import TaskReset
-from protocol.states import Target
-from tests.unit.manager.core.tasks.transfer_pair import Pair, stored
+from protocol.states import Target, TransferStep
+from tests.unit.manager.core.tasks.transfer_pair import ID, Pair, stored
 
 
 def arrived(pair: Pair) -> Pair:
@@ -91,3 +94,54 @@ def test_a_refused_name_can_be_changed_as_ever() -> None:
     pair.tell(pair.b)
     assert pair.steps() == (["STOPPED"], ["REFUSED"])
     assert pair.b.ask(SetTarget(task="t", target=Target.PAUSED)).error == "NONE"
+
+
+def test_two_groups_that_began_under_one_id_both_keep_their_tasks() -> None:
+    """Asked of two managers at once, neither knew of the other: whoever can is cancelled."""
+    pair = Pair()
+    pair.start()
+    pair.stop_all()
+    pair.tell(pair.a)
+    [own] = stored(pair.a)
+    foreign = msgspec.structs.replace(own, group="c")
+    pair.tell(pair.b, (own, foreign))
+    assert stored(pair.b) == ()
+    pair.tell(pair.a, (foreign,))
+    assert pair.steps() == (["CANCELLED"], [])
+    assert "its id" in str(stored(pair.a)[0].cause)
+
+
+def test_what_began_later_under_the_id_of_a_given_transfer_does_not_disturb_it() -> None:
+    """The other group goes by the rows of the one that it has the tasks from."""
+    pair = arrived(Pair())
+    pair.tell(pair.a)
+    assert pair.steps() == (["GIVEN"], ["ARRIVED"])
+    [own] = stored(pair.a)
+    foreign = msgspec.structs.replace(own, group="c", step=TransferStep.CANCELLED)
+    pair.tell(pair.b, (foreign, own))
+    assert pair.steps() == (["GIVEN"], ["STARTED"])
+    pair.tell(pair.a, (foreign, *stored(pair.b)))
+    assert pair.steps() == (["DONE"], ["STARTED"])
+
+
+def test_an_id_is_not_used_for_another_transfer() -> None:
+    """Asking again is harmless, asking for something else under it an error: nobody would do that else."""
+    pair = Pair("t", "u")
+    assert pair.start("t").error == "NONE"
+    assert pair.start("t").error == "NONE"
+    assert pair.start("u").error == "INVALID_REQUEST"
+    other = StartTransfer(transfer=ID, to_group="c", tasks={"t": "t"})
+    assert pair.a.ask(other).error == "INVALID_REQUEST"
+    assert len(stored(pair.a)) == 1
+
+
+def test_only_the_latest_cancelled_transfers_are_remembered() -> None:
+    """Whoever begins and cancels for ever fills no memory."""
+    pair = Pair()
+    for number in range(KEPT + 5):
+        pair.a.pass_time(1)
+        start = StartTransfer(transfer=f"n{number}", to_group="b", tasks={"t": "t"})
+        assert pair.a.ask(start).error == "NONE"
+        assert pair.a.ask(CancelTransfer(transfer=f"n{number}", cause="")).error == "NONE"
+    assert len(stored(pair.a)) == KEPT
+    assert pair.a.ask(CancelTransfer(transfer=f"n{KEPT + 4}", cause="")).error == "NONE"
