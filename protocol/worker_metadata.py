@@ -25,6 +25,7 @@ class WorkerMetadata(msgspec.Struct, frozen=True, kw_only=True):
     answered yet: they may have been granted all the same, and the answer be on its way. `max_tasks` is how
     many it is given at most, whatever the assignor; None for any number. `settles` says that
     the worker raises the fence in the sink of a task that it is granted STOPPED, before it reports that.
+    `homes` says that it runs a transferred task under the names that its sink knows (protocol §5, Transfers).
     `spark` is the version of its Spark, and `formats` are those that it has, None if that is not known.
     `checks` says that it can look at definitions that are no task's (protocol §5, Checks), `quarantine` that
     it answers requests about the quarantined rows of its tasks (protocol §5, Quarantined rows), `offer_pages`
@@ -42,6 +43,7 @@ class WorkerMetadata(msgspec.Struct, frozen=True, kw_only=True):
     url: str | None = None
     tasks_revision: Revision = 0
     settles: bool = False
+    homes: bool = False
     spark: str | None = None
     formats: Formats | None = None
     checks: bool = False

@@ -272,6 +272,7 @@ class Worker(Host):
                 url=self.engine.url,
                 tasks_revision=tasks_revision,
                 settles=True,
+                homes=True,
                 offer_pages=True,
                 spark=None if spark is None else spark.version,
                 formats=None if spark is None else spark.formats,

@@ -61,6 +61,12 @@ class Member:
         metadata = self.worker_metadata()
         return metadata is not None and metadata.settles
 
+    @property
+    def homes(self) -> bool:
+        """Whether it says that it knows of the homes of tasks (`core.tasks.homes`)."""
+        metadata = self.worker_metadata()
+        return metadata is not None and metadata.homes
+
     def held_for_ms(self, wait_ms: int) -> int:
         """How long a request that asks for `wait_ms` is held at most, in ms: the session is to outlast it."""
         return min(wait_ms, self.row.session_timeout_ms // 3)

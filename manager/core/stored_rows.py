@@ -179,8 +179,7 @@ class OwnershipRow(Row, frozen=True, kw_only=True):
 class Parcel(msgspec.Struct, frozen=True):
     """All that a task is, as it leaves its group: the rows of it there.
 
-    In the group that it goes to, `former` is what was left of a former task of its name, for the case that
-    the task does not stay.
+    `former` is what the other group knew of a deleted task of the name when it came, for it may not stay.
     """
 
     task: TaskRow

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from protocol.states import TransferStep
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -16,7 +18,10 @@ KEPT: Final = 100
 
 @dataclass(slots=True)
 class TransferRegistry:
-    """Rows by transfer and task; `moving` has the transfer that each task is under."""
+    """Rows by transfer and task; `moving` has the transfer that each task is under.
+
+    A task whose name another transfer was REFUSED is not under that one, and may be under one of its own.
+    """
 
     by_id: dict[str, dict[str, TransferRow]] = field(default_factory=dict)
     moving: dict[str, str] = field(default_factory=dict)
@@ -28,6 +33,8 @@ class TransferRegistry:
     def keep(self, row: TransferRow) -> None:
         """Take `row` in."""
         self.by_id.setdefault(row.transfer, {})[row.task] = row
+        if row.step is TransferStep.REFUSED:
+            return
         if not row.is_over:
             self.moving[row.task] = row.transfer
         elif self.moving.get(row.task) == row.transfer:
@@ -36,10 +43,10 @@ class TransferRegistry:
     def drop(self, transfer: str, task: str) -> None:
         """Forget the row of that key."""
         rows = self.by_id.get(transfer, {})
-        rows.pop(task, None)
+        row = rows.pop(task, None)
         if not rows:
             self.by_id.pop(transfer, None)
-        if self.moving.get(task) == transfer:
+        if row is not None and self.moving.get(task) == transfer and row.step is not TransferStep.REFUSED:
             del self.moving[task]
 
     def rows(self) -> Iterator[TransferRow]:

@@ -157,6 +157,7 @@ class History:
             settles = Random(f"former {self.plan.seed} {number}").random() >= self.plan.former
             told = WorkerMetadata(
                 settles=settles,
+                homes=settles,
                 offer_pages=settles,
                 formats=self._formats(number),
                 max_tasks=self._max_tasks(number),

@@ -11,7 +11,7 @@ from manager.core.member import Member, adopt
 from manager.core.membership import rebalance
 from manager.core.membership.responses import join_response
 from manager.core.purgatory import park_join
-from manager.core.tasks import claims, ownership, probation, settling
+from manager.core.tasks import claims, homes, ownership, probation, settling
 from protocol.errors import ErrorCode
 from protocol.states import GroupState
 
@@ -36,7 +36,7 @@ def replace(turn: Turn, old: Member, request: JoinRequest, parked: Parked) -> No
     _take_place(turn, old, new)
     if group.state is GroupState.STABLE and _is_as_good_as(turn, old, new):
         _slip_in(turn, new, parked)
-        if are_suspected or settling.is_due(group):
+        if are_suspected or settling.is_due(group) or homes.is_due(group, old, new):
             scheduling.rebalance_soon(turn)
         return
     if group.state is not GroupState.PREPARING_REBALANCE:

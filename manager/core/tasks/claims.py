@@ -8,7 +8,16 @@ import msgspec
 
 from manager.core import checks, purgatory, scheduling, sessions
 from manager.core.task_registry import WaitingClaim
-from manager.core.tasks import aside, definitions, exceeded, former_owners, ownership, probation, settling
+from manager.core.tasks import (
+    aside,
+    definitions,
+    exceeded,
+    former_owners,
+    homes,
+    ownership,
+    probation,
+    settling,
+)
 from protocol.errors import ErrorCode
 from protocol.messages.ownership import ClaimRequest, ClaimResponse, GrantedTask, PendingTask, RefusedTask
 from protocol.states import Target
@@ -89,7 +98,7 @@ def _serve_one(
     assigned = registry.assigned.get(task)
     if owner == member.id:
         return _granted(turn, registry.ownership[task])
-    if assigned != member.id or not settling.may_have(turn.group, member, task):
+    if assigned != member.id or not _may_have(turn, member, task):
         return RefusedTask(task, ErrorCode.NOT_ASSIGNED)
     former = former_owners.holder(registry.ownership_of(turn.group.name, task))
     if owner is not None or former not in {None, member.id}:
@@ -101,6 +110,10 @@ def _serve_one(
     aside.begin(turn, task)
     exceeded.begin(turn, task)
     return _granted(turn, row)
+
+
+def _may_have(turn: Turn, member: Member, task: str) -> bool:
+    return settling.may_have(turn.group, member, task) and homes.may_have(turn.group, member, task)
 
 
 def _to_prepare(turn: Turn, pending: Sequence[PendingTask], most: int) -> Iterator[PendingTask]:

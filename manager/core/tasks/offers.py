@@ -1,6 +1,7 @@
 """The tasks that the leader is to place, which it is told of in pages (protocol §3.1).
 
-None that is kept for a worker that may still return, and none to be settled where somebody cannot.
+None that is kept for a worker that may still return, and none to be settled or transferred where somebody
+knows nothing of that.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from manager.core.tasks import lost_workers, probation, settling
+from manager.core.tasks import homes, lost_workers, probation, settling
 from protocol.messages.tasks import OfferedTask
 from protocol.states import Target
 
@@ -41,6 +42,7 @@ class Offers:
         self._group = group
         self._returned = lost_workers.returned(group)
         self._is_settled = settling.is_possible(group)
+        self._are_homes_known = homes.are_known(group)
 
     def __contains__(self, task: object) -> bool:
         """Whether the task of that name is."""
@@ -70,6 +72,8 @@ class Offers:
     def _is_offered(self, row: TaskRow) -> bool:
         registry = self._group.tasks
         if not registry.is_runnable(row.task) or (row.target is Target.STOPPED and not self._is_settled):
+            return False
+        if not self._are_homes_known and homes.has_home(self._group, row.task):
             return False
         lost_by = registry.ownership_of(self._group.name, row.task).lost_by
         return lost_by is None or lost_by in self._returned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from manager.core.tasks import former_owners, heap_shown, lag, quarantine, settling
+from manager.core.tasks import former_owners, heap_shown, homes, lag, quarantine, settling
 from protocol.messages.tasks import TaskResponse, TaskStatusResponse
 from protocol.states import TaskState
 
@@ -82,9 +82,11 @@ def why_unassigned(group: Group, row: TaskRow, assigned: str | None) -> str | No
         return f"it is kept for {ownership.lost_by}, which was lost and may return (lost_task_delay_ms)"
     if not group.members:
         return "the group has no workers"
-    if assigned is not None:
-        return quarantine.why_waiting(ownership)
-    silent = (
-        "the leader gave it to no worker, and did not say why" if row.task in group.tasks.offered else None
-    )
-    return group.tasks.left_out.get(row.task, silent)
+    return _why_not_given(group, row.task) if assigned is None else quarantine.why_waiting(ownership)
+
+
+def _why_not_given(group: Group, task: str) -> str | None:
+    if homes.has_home(group, task) and not homes.are_known(group):
+        return homes.WHY_NOBODY
+    silent = "the leader gave it to no worker, and did not say why" if task in group.tasks.offered else None
+    return group.tasks.left_out.get(task, silent)

@@ -46,7 +46,9 @@ def start(turn: Turn, request: StartTransfer, parked: Parked) -> None:
     """Stop the tasks and note down where they go; all of them or, if anything is wrong with one, none."""
     group = turn.group
     checks.known(group)
-    if not group.transfers.of(request.transfer):
+    if known := group.transfers.of(request.transfer):
+        _check_same(known, request)
+    else:
         for task in request.tasks:
             checks.task(group, task)
             checks.not_moving(group, task)
@@ -55,6 +57,15 @@ def start(turn: Turn, request: StartTransfer, parked: Parked) -> None:
                 _stop(turn, request, task, to_task)
             _pack(turn, request.transfer)
     turn.answer(parked, TransferRows(rows=group.transfers.of(request.transfer)))
+
+
+def _check_same(known: Sequence[TransferRow], request: StartTransfer) -> None:
+    """Whoever asks for something else under the id of a transfer would wait for what nobody does."""
+    asked = {(request.to_group, task, to_task) for task, to_task in request.tasks.items()}
+    if asked != {(row.peer_group, row.task, row.peer_task) for row in known if row.leaves}:
+        raise RefusedError(
+            ErrorCode.INVALID_REQUEST, f"id: {request.transfer} is that of a transfer of other tasks"
+        )
 
 
 def _stop(turn: Turn, request: StartTransfer, task: str, to_task: str) -> None:
@@ -102,27 +113,31 @@ def cancel(turn: Turn, request: CancelTransfer, parked: Parked) -> None:
 def advance(turn: Turn, request: AdvanceTransfer, parked: Parked) -> None:
     """Go as far as what the other group has stored allows; the same word twice changes nothing.
 
-    Two transfers under one id, the first of them long over, are told apart by when they began.
+    A group that gets tasks goes by the transfer that it knows: one under the same id began at another time.
     """
     group = turn.group
     checks.not_dead(group)
     ours = group.transfers.of(request.transfer)
-    peers = [row for row in request.peers if not ours or row.started_at_ms == ours[0].started_at_ms]
     if any(row.leaves for row in ours):
-        _give(turn, ours, {row.task: row.step for row in peers if not row.leaves})
+        _give(turn, request)
     else:
-        _get(turn, ours, [row for row in peers if row.leaves])
+        began = {row.started_at_ms for row in ours}
+        _get(turn, ours, [row for row in request.peers if row.leaves and {row.started_at_ms} >= began])
     turn.answer(parked, TransferRows(rows=group.transfers.of(request.transfer)))
 
 
 # The group that the tasks leave.
 
 
-def _give(turn: Turn, ours: Sequence[TransferRow], theirs: dict[str, TransferStep]) -> None:
-    rows = _pack(turn, ours[0].transfer)
+def _give(turn: Turn, request: AdvanceTransfer) -> None:
+    rows = [row for row in _pack(turn, request.transfer) if row.leaves]
+    peer = rows[0].peer_group
+    theirs = {row.task: row.step for row in request.peers if not row.leaves and row.group == peer}
     come = [theirs.get(row.peer_task) for row in rows]
     steps = {row.step for row in rows}
-    if steps <= CANCELLABLE and TransferStep.REFUSED in come:
+    if steps <= CANCELLABLE and any(row.leaves for row in request.peers):
+        _cancel(turn, rows, "another group has begun a transfer under its id")
+    elif steps <= CANCELLABLE and TransferStep.REFUSED in come:
         _cancel(turn, rows, f"group {rows[0].peer_group} cannot take them", theirs)
     elif steps == {TransferStep.STOPPED} and set(come) == {TransferStep.ARRIVED}:
         for row in rows:
@@ -130,8 +145,12 @@ def _give(turn: Turn, ours: Sequence[TransferRow], theirs: dict[str, TransferSte
     elif steps == {TransferStep.GIVEN} and set(come) == {TransferStep.STARTED}:
         for row in rows:
             _leave(turn, row)
-        for old in turn.group.transfers.too_old():
-            turn.drop(old)
+        _forget_oldest(turn)
+
+
+def _forget_oldest(turn: Turn) -> None:
+    for old in turn.group.transfers.too_old():
+        turn.drop(old)
 
 
 def _pack(turn: Turn, transfer: str) -> tuple[TransferRow, ...]:
@@ -139,7 +158,12 @@ def _pack(turn: Turn, transfer: str) -> tuple[TransferRow, ...]:
     registry = turn.group.transfers
     for row in registry.of(transfer):
         if row.step is TransferStep.STOPPING and _is_at_rest(turn.group, row.task):
-            _come_to(turn, row, TransferStep.STOPPED, parcel=_parcel(turn.group, row.task))
+            parcel = _parcel(turn.group, row.task)
+            _come_to(turn, row, TransferStep.STOPPED, parcel=parcel)
+            if (
+                parcel.ownership.unsettled
+            ):  # or a worker would be given it, under a token above the packed one
+                turn.update(turn.group.tasks.ownership[row.task], unsettled=False)
     return registry.of(transfer)
 
 
@@ -166,8 +190,8 @@ def _cancel(
     for row in rows:
         if row.step in CANCELLABLE:
             _come_to(turn, row, TransferStep.CANCELLED, parcel=None, cause=cause[:MAX_CAUSE_LENGTH])
-            definition = turn.group.tasks.definitions[row.task]
-            definitions.retarget(turn, definition, row.target, pardons=False)
+            _go_on(turn, row)
+    _forget_oldest(turn)
 
 
 def _leave(turn: Turn, row: TransferRow) -> None:
@@ -194,7 +218,14 @@ def home_after(task: str, token: int) -> str:
 
 
 def _get(turn: Turn, ours: Sequence[TransferRow], theirs: Sequence[TransferRow]) -> None:
-    """`theirs` are all rows of the transfer in the group that decides; without any it was forgotten."""
+    """`theirs` are all rows of the transfer where tasks leave; without any it was forgotten.
+
+    Groups that have begun one each under the same id cancel it, as long as they can.
+    """
+    if ours:
+        theirs = [row for row in theirs if row.group == ours[0].peer_group]
+    elif len({row.group for row in theirs}) > 1:
+        return
     steps = {row.step for row in theirs}
     if steps == {TransferStep.STOPPED} and not ours:
         _arrive(turn, theirs)
@@ -214,21 +245,16 @@ def _arrive(turn: Turn, theirs: Sequence[TransferRow]) -> None:
     for row in theirs:
         if row.parcel is None:
             continue
-        former = group.tasks.ownership.get(row.peer_task)
-        if not taken:
-            _unpack(turn, row.peer_task, row.parcel)
-        is_refused = row.peer_task in taken
-        step = TransferStep.REFUSED if taken else TransferStep.ARRIVED
-        mirrored = _mirrored(turn, row, step, "there is a task of that name" if is_refused else None)
-        parcel = None if taken else msgspec.structs.replace(row.parcel, former=former)
-        _store(turn, msgspec.structs.replace(mirrored, parcel=parcel))
+        parcel = None if taken else _unpack(turn, row.peer_task, row.parcel)
+        cause = "there is a task of that name" if row.peer_task in taken else None
+        _store(turn, _mirrored(turn, row, parcel, cause))
 
 
 def _is_taken(group: Group, task: str) -> bool:
     return task in group.tasks.definitions or task in group.transfers.moving
 
 
-def _mirrored(turn: Turn, row: TransferRow, step: TransferStep, cause: str | None) -> TransferRow:
+def _mirrored(turn: Turn, row: TransferRow, parcel: Parcel | None, cause: str | None) -> TransferRow:
     return msgspec.structs.replace(
         row,
         group=turn.group.name,
@@ -236,18 +262,21 @@ def _mirrored(turn: Turn, row: TransferRow, step: TransferStep, cause: str | Non
         leaves=False,
         peer_group=row.group,
         peer_task=row.task,
-        step=step,
+        step=TransferStep.REFUSED if parcel is None else TransferStep.ARRIVED,
         changed_at_ms=turn.instant.wall,
         cause=cause,
+        parcel=parcel,
     )
 
 
-def _unpack(turn: Turn, task: str, parcel: Parcel) -> None:
+def _unpack(turn: Turn, task: str, parcel: Parcel) -> Parcel:
+    """Returns the parcel with what was known of the name before."""
     group = turn.group
     known = group.tasks.ownership_of(group.name, task)
     turn.put(_moved_in(turn, known, parcel.ownership))
     row = msgspec.structs.replace(parcel.task, group=group.name, task=task, target=Target.STOPPED)
     definitions.change(turn, row, EventType.TASK_CREATED)
+    return msgspec.structs.replace(parcel, former=known)
 
 
 def _moved_in(turn: Turn, known: OwnershipRow, packed: OwnershipRow) -> OwnershipRow:
@@ -271,28 +300,43 @@ def _moved_in(turn: Turn, known: OwnershipRow, packed: OwnershipRow) -> Ownershi
 
 def _begin(turn: Turn, row: TransferRow) -> None:
     """It is ours: what was wanted of it before is wanted here."""
-    registry = turn.group.tasks
-    ownership = registry.ownership_of(turn.group.name, row.task)
     _come_to(turn, row, TransferStep.STARTED, parcel=None)
-    if row.parcel is not None and row.parcel.ownership.unsettled:
-        turn.update(ownership, unsettled=True)
-        scheduling.rebalance_soon(turn)
-    definitions.retarget(turn, registry.definitions[row.task], row.target, pardons=False)
+    _go_on(turn, row)
 
 
 def _settle(turn: Turn, row: TransferRow) -> None:
     """The other group has come to the end: what was not given is let go of."""
     turn.drop(row)
-    if row.step is not TransferStep.ARRIVED:
-        return
-    registry = turn.group.tasks
-    definitions.remove(turn, registry.definitions[row.task])
-    former = row.parcel.former if row.parcel is not None else None
-    left = former or OwnershipRow(group=row.group, task=row.task)
-    turn.put(msgspec.structs.replace(left, token=registry.ownership[row.task].token))
+    if row.step is TransferStep.ARRIVED and row.parcel is not None:
+        definitions.remove(turn, turn.group.tasks.definitions[row.task])
+        _restore(turn, row.parcel.former or OwnershipRow(group=row.group, task=row.task))
+
+
+def _restore(turn: Turn, former: OwnershipRow) -> None:
+    """A later task of the name is the one that was there before, not the one that stays in its group."""
+    group = turn.group
+    if former.lease is not None:
+        group.timers.set(former_owners.key(former.task), turn.now + former.lease.timeout_ms)
+    turn.update(
+        group.tasks.ownership[former.task],
+        home=former.home,
+        reset=former.reset,
+        reached=former.reached,
+        unsettled=former.unsettled,
+        lease=former.lease,
+    )
 
 
 # Both.
+
+
+def _go_on(turn: Turn, row: TransferRow) -> None:
+    """What was wanted of the task is wanted again; who may still write for it is to be told so again."""
+    registry = turn.group.tasks
+    if row.parcel is not None and row.parcel.ownership.unsettled:
+        turn.update(registry.ownership[row.task], unsettled=True)
+        scheduling.rebalance_soon(turn)
+    definitions.retarget(turn, registry.definitions[row.task], row.target, pardons=False)
 
 
 def _come_to(turn: Turn, row: TransferRow, step: TransferStep, **changes: object) -> None:

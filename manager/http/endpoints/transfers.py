@@ -130,9 +130,11 @@ class TransferHandlers:
         passed = await self._passed_on(call, body.source, msgspec.json.encode(body))
         if passed is not None:
             return passed
-        if body.id is not None and (known := await self._table.of(body.id)):
-            return _shown(call, known)
-        await self._check(body, names)
+        known = () if body.id is None else await self._table.of(body.id)
+        if any(row.group != body.source for row in known):
+            raise _invalid(f"id: {body.id} is that of a transfer of another group")
+        if not known:
+            await self._check(body, names)
         command = StartTransfer(
             transfer=body.id or uuid.uuid4().hex,
             to_group=body.target,

@@ -204,3 +204,14 @@ async def test_an_unknown_transfer_is_none(two: Two) -> None:
         assert (status, refused["error"]) == (404, "UNKNOWN_TRANSFER")
     status, refused = await two.a.http("GET", f"{PATH}/a%00b")
     assert (status, refused["error"]) == (400, "INVALID_REQUEST")
+
+
+async def test_an_id_is_not_used_again_for_another_transfer(two: Two) -> None:
+    """Neither by another group nor for other tasks; nothing is begun then, and the field is named."""
+    assert (await two.a.http("POST", PATH, two.body()))[0] == 202
+    back = {"from": two.target, "to": two.source, "tasks": ["other"], "id": "move"}
+    for body in (back, two.body(rename={"t": "u"})):
+        status, refused = await two.b.http("POST", PATH, body)
+        assert (status, refused["error"]) == (400, "INVALID_REQUEST")
+        assert "id: " in refused["message"]
+    assert await target_of(two.b.runtime, two.target, "other") == "RUNNING"

@@ -41,7 +41,7 @@ class Worker:
 
     async def run(self, *tasks: str) -> None:
         """Join anew, be given all of them, and claim them."""
-        metadata = encode_opaque({"settles": True, "owned": self.tokens})
+        metadata = encode_opaque({"settles": True, "homes": True, "owned": self.tokens})
         joined: Any = await self.runtime.ask(
             self.group, join(protocol_type="sparkherd", protocols=(Protocol("range", metadata),))
         )

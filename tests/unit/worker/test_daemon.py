@@ -182,6 +182,7 @@ async def test_the_join_tells_what_the_settings_say(herd: Herd) -> None:
         "url": None,
         "tasks_revision": 0,
         "settles": True,
+        "homes": True,
         "offer_pages": True,
         "spark": "4.1.4",
         "formats": {"names": ["kafka"], "looked_for": None},

@@ -347,9 +347,11 @@ class Bench:
 
 
 def _told(kind: str, metadata: Any) -> Any:
-    """What a member tells of itself; a worker says that it can settle tasks, as those of this version do."""
+    """What a member tells of itself; a worker says what those of this version can do."""
     told = {} if metadata is None else metadata
-    return {"settles": True, **told} if kind == PROTOCOL_TYPE and isinstance(told, dict) else told
+    return (
+        {"settles": True, "homes": True, **told} if kind == PROTOCOL_TYPE and isinstance(told, dict) else told
+    )
 
 
 def definition(

@@ -324,6 +324,7 @@ TASKS: dict[str, Callable[[Scene], Request]] = {
     "rank": lambda _: commands.RankTasks(states=("UNASSIGNED",), limit=1),
     "costs of F": lambda s: commands.ListCosts(owner=s.follower),
     "get u": lambda _: commands.GetTask(task="u"),
+    "alarms of u": lambda _: commands.GetTaskAlarms(task="u"),
     "history of u": lambda _: commands.GetTaskHistory(task="u"),
     "status of u": lambda _: commands.GetTaskStatus(task="u"),
     "status of the unknown": lambda _: commands.GetTaskStatus(task="no"),
