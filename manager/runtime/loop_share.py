@@ -2,7 +2,8 @@
 
 A pass runs everything that is ready, in order, and looks at the clock and at sockets only then:
 when a thousand members ask for something at once, a pass is as long as all of that takes. So requests that
-come when their share of a pass is used up wait for one of the next passes; heartbeats wait before the others.
+come when their share of a pass is used up wait for one of the next passes; heartbeats wait before the others,
+which have a pass now and then however many heartbeats there are.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ SHARE_S: Final = 0.01
 """Of one pass, in seconds, from its first request on; whoever has begun by then is not interrupted."""
 URGENT_AT_ONCE: Final = 16
 """Heartbeats that are let go together: each takes about 0.1 ms."""
+URGENT_PASSES: Final = 10
+"""In a row that heartbeats may have while others wait; then one of those goes on as well."""
 
 Line = deque["asyncio.Future[None]"]
 
@@ -32,6 +35,7 @@ class LoopShare:
         self._is_counting = False
         self._urgent: Line = deque()
         self._patient: Line = deque()
+        self._passed_over = 0
 
     def __len__(self) -> int:
         """How many wait."""
@@ -58,7 +62,12 @@ class LoopShare:
         asyncio.get_running_loop().call_soon(self._next_pass)
 
     def _next_pass(self) -> None:
-        if _let_go(self._urgent, URGENT_AT_ONCE) or _let_go(self._patient, 1):
+        gone = _let_go(self._urgent, URGENT_AT_ONCE)
+        self._passed_over = self._passed_over + 1 if gone and self._patient else 0
+        if not gone or self._passed_over > URGENT_PASSES:
+            self._passed_over = 0
+            gone += _let_go(self._patient, 1)
+        if gone:
             self._count()
         else:
             self._is_counting = False
