@@ -22,6 +22,8 @@ URGENT_AT_ONCE: Final = 16
 """Heartbeats that are let go together: each takes about 0.1 ms."""
 URGENT_PASSES: Final = 10
 """In a row that heartbeats may have while others wait; then one of those goes on as well."""
+MOST_WAITING: Final = 20_000
+"""Requests in each of the two lines, those that have given up included; more are refused."""
 
 Line = deque["asyncio.Future[None]"]
 
@@ -48,6 +50,10 @@ class LoopShare:
             return True
         others = self._urgent if urgent else self._urgent or self._patient
         return not others and self._now() - self._began < SHARE_S
+
+    def is_full(self, *, urgent: bool) -> bool:
+        """Whether a request that may not go on is to be refused, before anything is done for it."""
+        return len(self._urgent if urgent else self._patient) >= MOST_WAITING
 
     async def wait(self, *, urgent: bool) -> None:
         """Go on in a later pass, behind those that wait already; the urgent ones before all others."""
