@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from manager.core.member import Connection
     from manager.core.turn import Outcome
     from manager.http.front.reading import HttpRequest
+    from manager.runtime.loop_share import LoopShare
 
 Body_co = TypeVar("Body_co", covariant=True)
 Asked_co = TypeVar("Asked_co", covariant=True)
 
 OK, CREATED, ACCEPTED = HTTPStatus.OK.value, HTTPStatus.CREATED.value, HTTPStatus.ACCEPTED.value
 NOT_MODIFIED = HTTPStatus.NOT_MODIFIED.value
+TOO_MUCH = "more requests wait than the manager can keep; try again"
 
 
 class Call(NamedTuple, Generic[Body_co, Asked_co]):
@@ -133,9 +135,9 @@ class Endpoint:
         Raises:
             RefusedError: it is wrong; said with `error_fields`.
         """
-        if not request.share.admits(urgent=self.urgent):
-            await request.share.wait(urgent=self.urgent)
         try:
+            if not request.share.admits(urgent=self.urgent):
+                await self._wait_in_line(request.share)
             check_names(request)
             asked = read_parameters(request, self.asks) if self.asks is not None else None
             body = None
@@ -150,6 +152,11 @@ class Endpoint:
                 self.with_error_fields(outcome) if isinstance(outcome, Failure) else outcome, self.success[0]
             )
         return outcome
+
+    async def _wait_in_line(self, share: LoopShare) -> None:
+        if share.is_full(urgent=self.urgent):
+            raise RefusedError(ErrorCode.COORDINATOR_NOT_AVAILABLE, TOO_MUCH)
+        await share.wait(urgent=self.urgent)
 
     def _decoded(self, kind: type[msgspec.Struct], raw: bytes) -> Any:
         return decode_body(raw or b"{}" if self.body_optional else raw, kind)

@@ -2,7 +2,8 @@
 
 A pass runs everything that is ready, in order, and looks at the clock and at sockets only then:
 when a thousand members ask for something at once, a pass is as long as all of that takes. So requests that
-come when their share of a pass is used up wait for one of the next passes; heartbeats wait before the others.
+come when their share of a pass is used up wait for one of the next passes; heartbeats wait before the others,
+which have a pass now and then however many heartbeats there are.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ SHARE_S: Final = 0.01
 """Of one pass, in seconds, from its first request on; whoever has begun by then is not interrupted."""
 URGENT_AT_ONCE: Final = 16
 """Heartbeats that are let go together: each takes about 0.1 ms."""
+URGENT_PASSES: Final = 10
+"""In a row that heartbeats may have while others wait; then one of those goes on as well."""
+MOST_WAITING: Final = 20_000
+"""Requests in each of the two lines, those that have given up included; more are refused."""
 
 Line = deque["asyncio.Future[None]"]
 
@@ -32,6 +37,7 @@ class LoopShare:
         self._is_counting = False
         self._urgent: Line = deque()
         self._patient: Line = deque()
+        self._passed_over = 0
 
     def __len__(self) -> int:
         """How many wait."""
@@ -44,6 +50,10 @@ class LoopShare:
             return True
         others = self._urgent if urgent else self._urgent or self._patient
         return not others and self._now() - self._began < SHARE_S
+
+    def is_full(self, *, urgent: bool) -> bool:
+        """Whether a request that may not go on is to be refused, before anything is done for it."""
+        return len(self._urgent if urgent else self._patient) >= MOST_WAITING
 
     async def wait(self, *, urgent: bool) -> None:
         """Go on in a later pass, behind those that wait already; the urgent ones before all others."""
@@ -58,7 +68,12 @@ class LoopShare:
         asyncio.get_running_loop().call_soon(self._next_pass)
 
     def _next_pass(self) -> None:
-        if _let_go(self._urgent, URGENT_AT_ONCE) or _let_go(self._patient, 1):
+        gone = _let_go(self._urgent, URGENT_AT_ONCE)
+        self._passed_over = self._passed_over + 1 if gone and self._patient else 0
+        if not gone or self._passed_over > URGENT_PASSES:
+            self._passed_over = 0
+            gone += _let_go(self._patient, 1)
+        if gone:
             self._count()
         else:
             self._is_counting = False

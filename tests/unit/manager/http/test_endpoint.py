@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import msgspec
@@ -206,3 +207,15 @@ async def test_a_bug_is_not_dressed_up() -> None:
 
     with pytest.raises(ZeroDivisionError):
         await Endpoint("GET", "/x", "x", "x", broken, role=None).serve(request())
+
+
+async def test_what_comes_when_the_line_is_full_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once, as something to try again: nothing that waits grows without end."""
+    monkeypatch.setattr("manager.runtime.loop_share.MOST_WAITING", 0)
+    endpoint = next(each for each in all_endpoints() if each.operation and not each.urgent)
+    share = LoopShare(lambda: 0.0)
+    monkeypatch.setattr(share, "admits", lambda **_: False)
+    request = cast("HttpRequest", type("Request", (), {"share": share})())
+    with pytest.raises(RefusedError) as refused:
+        await asyncio.wait_for(endpoint.serve(request), 5)
+    assert refused.value.failure.code is ErrorCode.COORDINATOR_NOT_AVAILABLE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from manager.runtime.loop_share import SHARE_S, URGENT_AT_ONCE, LoopShare
+from manager.runtime.loop_share import SHARE_S, URGENT_AT_ONCE, URGENT_PASSES, LoopShare
 from tests.fakes.turns import turn
 
 if TYPE_CHECKING:
@@ -110,6 +110,19 @@ async def test_a_thousand_heartbeats_have_several_passes_and_nobody_starves(requ
     assert max(requests.of_a_pass().values()) <= URGENT_AT_ONCE
     assert requests.done[-1][0] == "patient"
     assert len(requests.done) == 102
+
+
+async def test_a_flood_of_heartbeats_that_never_ends_starves_nobody(requests: Requests) -> None:
+    """Others have a pass now and then, one each."""
+    for name in ("large", "patient", "patient too"):
+        requests.ask(name, SHARE_S)
+    for _ in range(4 * URGENT_PASSES):
+        for _ in range(4 * URGENT_AT_ONCE):
+            requests.ask("beat", SHARE_S / 10, urgent=True)
+        await requests.passed(1)
+    assert len(requests.share) > URGENT_AT_ONCE
+    done = dict(requests.done)
+    assert done["patient"] + URGENT_PASSES <= done["patient too"]
 
 
 async def test_whoever_gives_up_keeps_nobody_waiting(requests: Requests) -> None:
