@@ -60,7 +60,7 @@ ROOMS = {
         "runtime": {"background", "clock", "core", "metrics", "outbox", "settings", "storage"},
         "cluster": {"background", "clock", "core", "runtime", "settings", "storage"},
         "http": {"access", "background", "cluster", "core", "outbox", "runtime", "storage"},
-        "console": {"access", "clock", "cluster", "core", "http", "runtime", "storage"},
+        "console": {"access", "background", "clock", "cluster", "core", "http", "runtime", "storage"},
         "app": {"access", "background", "cluster", "console", "http", "runtime"},
         "daemon": {
             *("access", "app", "background", "cluster", "http", "outbox", "runtime", "settings", "storage"),
