@@ -47,7 +47,9 @@ async def test_every_endpoint_asks_for_its_role(
     async with serving(database.url) as url:
         web = Web(session, url)
         for endpoint in endpoints_of(nothing, nothing):
-            path = endpoint.path.format(group="g", task="t", member_id="m", row="0-1-2", name="console.css")
+            path = endpoint.path.format(
+                group="g", task="t", member_id="m", row="0-1-2", transfer="x", name="console.css"
+            )
             path += "?group=g" if endpoint.operation == "findCoordinator" else ""
             status, body = await web.ask(endpoint.method, path)
             if endpoint.role is None:
