@@ -1,4 +1,4 @@
-"""Every order of what can happen to a transfer; `python -m tests.simulation.transfers` tries all of them."""
+"""Every order of what can happen to a transfer; `python -m tests.simulation.transfers 20` tries more."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ takeover, lies between any two. Word from one group to the other may be of any e
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -234,4 +235,4 @@ def _come_to_an_end(pair: Pair) -> None:
 
 
 if __name__ == "__main__":
-    print(enumerate_histories())  # noqa: T201 - that is what it is for
+    print(enumerate_histories(int(sys.argv[1])))  # noqa: T201 - that is what it is for

@@ -48,7 +48,14 @@ async def test_every_endpoint_asks_for_its_role(
         web = Web(session, url)
         for endpoint in endpoints_of(nothing, nothing):
             path = endpoint.path.format(
-                group="g", task="t", member_id="m", row="0-1-2", name="console.css", receiver="r"
+                group="g",
+                task="t",
+                member_id="m",
+                row="0-1-2",
+                name="console.css",
+                receiver="r",
+                transfer="x",
+                silence="s",
             )
             path += "?group=g" if endpoint.operation == "findCoordinator" else ""
             status, body = await web.ask(endpoint.method, path)
