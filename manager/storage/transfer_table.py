@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sqlalchemy import and_, func, or_, select
 
-from manager.core.stored_rows import GroupRow, MemberRow, TaskRow, TransferRow, Unreadable
+from manager.core.stored_rows import GroupRow, MemberRow, TaskRow, TransferRow
 from manager.storage.row_reader import made_rows
 from manager.storage.schema import TABLES
 from protocol.states import TransferStep
@@ -46,9 +46,13 @@ class TransferTable:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def active(self) -> Mapping[str, Sequence[TransferRow]]:
-        """All rows of each transfer of which either group has a row that is not over."""
+    async def active(self) -> Mapping[str, Collection[str]]:
+        """The groups of each transfer of which one of them has a row that is not over."""
         return await self._database.transact(_active)
+
+    async def rows(self, transfer: str) -> Sequence[TransferRow]:
+        """All rows of one transfer, whichever group has them; none while one of them cannot be read."""
+        return await self._database.transact(partial(_all_rows, transfer=transfer))
 
     async def of(self, transfer: str) -> tuple[TransferRow, ...]:
         """The rows of one transfer in the group that the tasks leave; none if nobody knows it."""
@@ -67,17 +71,20 @@ class TransferTable:
         )
 
 
-def _active(connection: Connection) -> Mapping[str, Sequence[TransferRow]]:
+def _active(connection: Connection) -> Mapping[str, Collection[str]]:
+    """A line for each, however many tasks it has: a server's are made in the event loop."""
+    alive = select(_T.transfer, _T.group, _T.peer_group).where(_T.step.not_in(_OVER)).distinct()
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for transfer, group, peer_group in connection.execute(alive):
+        found[transfer] |= {group, peer_group}
+    return found
+
+
+def _all_rows(connection: Connection, transfer: str) -> Sequence[TransferRow]:
     """One statement, so that both groups are seen as of one moment."""
-    alive = select(_T.transfer).where(_T.step.not_in(_OVER))
-    found: defaultdict[str, list[TransferRow]] = defaultdict(list)
-    unreadable = set()
-    for row in made_rows(connection, TransferRow, _T.transfer.in_(alive)):
-        if isinstance(row, Unreadable):
-            unreadable.add(str(row.stored_key[1]))
-        elif isinstance(row, TransferRow):
-            found[row.transfer].append(row)
-    return {transfer: rows for transfer, rows in found.items() if transfer not in unreadable}
+    found = tuple(made_rows(connection, TransferRow, _T.transfer == transfer))
+    rows = tuple(row for row in found if isinstance(row, TransferRow))
+    return rows if len(rows) == len(found) else ()
 
 
 def _of(connection: Connection, transfer: str) -> tuple[TransferRow, ...]:
