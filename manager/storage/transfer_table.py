@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sqlalchemy import and_, func, or_, select
@@ -14,7 +15,7 @@ from manager.storage.schema import TABLES
 from protocol.states import TransferStep
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Connection
 
@@ -58,9 +59,17 @@ class TransferTable:
         """The rows of one transfer in the group that the tasks leave; none if nobody knows it."""
         return await self._database.transact(partial(_of, transfer=transfer))
 
-    async def latest(self, group: str | None, state: str | None) -> Sequence[Sequence[TransferRow]]:
-        """The newest transfers, of `group` if it is given, those that are `active` or `over` by `state`."""
-        return await self._database.transact(partial(_latest, group=group, state=state))
+    async def latest(
+        self, group: str | None, state: str | None, may_know: Callable[[str], bool]
+    ) -> Sequence[Sequence[TransferRow]]:
+        """The newest transfers that somebody may know of.
+
+        Args:
+            group: one that gives or gets them; None for any.
+            state: `active` or `over`; None for both.
+            may_know: whether the caller may know of a group; of a transfer it may if of either.
+        """
+        return await self._database.transact(partial(_latest, group=group, state=state, may_know=may_know))
 
     async def destination(
         self, group: str, names: Collection[str], source: str, tasks: Collection[str]
@@ -91,7 +100,9 @@ def _of(connection: Connection, transfer: str) -> tuple[TransferRow, ...]:
     return tuple(_rows(connection, and_(_T.transfer == transfer, _T.leaves)))
 
 
-def _latest(connection: Connection, group: str | None, state: str | None) -> Sequence[Sequence[TransferRow]]:
+def _latest(
+    connection: Connection, group: str | None, state: str | None, may_know: Callable[[str], bool]
+) -> Sequence[Sequence[TransferRow]]:
     chosen: list[ColumnElement[bool]] = [_T.leaves.is_(True)]
     if group is not None:
         chosen.append(or_(_T.group == group, _T.peer_group == group))
@@ -99,13 +110,17 @@ def _latest(connection: Connection, group: str | None, state: str | None) -> Seq
         chosen.append(_T.step.in_(_OVER) if state == "over" else _T.step.not_in(_OVER))
     started = func.max(_T.started_at_ms).label("started")
     newest = (
-        select(_T.transfer, started)
+        select(_T.transfer, _T.group, _T.peer_group, started)
         .where(*chosen)
-        .group_by(_T.transfer)
+        .group_by(_T.transfer, _T.group, _T.peer_group)
         .order_by(started.desc(), _T.transfer)
-        .limit(MOST_SHOWN)
     )
-    order = [transfer for transfer, _ in connection.execute(newest)]
+    known = (
+        transfer
+        for transfer, giver, getter, _ in connection.execute(newest)
+        if may_know(giver) or may_know(getter)
+    )
+    order = list(islice(known, MOST_SHOWN))
     found: defaultdict[str, list[TransferRow]] = defaultdict(list)
     for row in _rows(connection, and_(_T.transfer.in_(order), _T.leaves)) if order else ():
         found[row.transfer].append(row)

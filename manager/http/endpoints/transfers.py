@@ -175,14 +175,8 @@ class TransferHandlers:
     async def list_all(self, call: Call[None, TransferListQuery]) -> Outcome:
         """Those that the caller may know of."""
         caller = caller_of(call.request)
-        found = await self._table.latest(call.asked.group, call.asked.state)
-        return TransferListResponse(
-            transfers=tuple(
-                Transfer(**transfer_fields(rows))
-                for rows in found
-                if caller.covers(rows[0].group) or caller.covers(rows[0].peer_group)
-            )
-        )
+        found = await self._table.latest(call.asked.group, call.asked.state, caller.covers)
+        return TransferListResponse(transfers=tuple(Transfer(**transfer_fields(rows)) for rows in found))
 
     async def show(self, call: Plain) -> Outcome:
         """One of them."""

@@ -242,3 +242,20 @@ async def test_a_manager_reads_those_transfers_only_that_its_groups_take_part_in
     assert read == ["move"]
     assert await driver_of(two.a).look() == 2
     assert sorted(read) == ["move", "move", "within"]
+
+
+async def test_a_list_is_cut_after_what_the_caller_may_not_know_of(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Newer transfers of other groups do not push out those of the caller's."""
+    monkeypatch.setattr("manager.storage.transfer_table.MOST_SHOWN", 1)
+    newer = group_of(two.a, two.source)
+    await herd(two.a.runtime, newer, "u")
+    assert (await two.a.http("POST", PATH, two.body()))[0] == 202
+    body = {"from": newer, "to": two.source, "tasks": ["u"], "id": "newer"}
+    assert (await two.a.http("POST", PATH, body))[0] == 202
+    table = two.b.node.transfers
+    for group, transfer in ((two.target, "move"), (newer, "newer")):
+        [[row]] = await table.latest(None, None, {group}.__contains__)
+        assert row.transfer == transfer
+    assert await table.latest(None, None, {"stranger"}.__contains__) == []
