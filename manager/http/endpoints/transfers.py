@@ -123,7 +123,8 @@ class TransferHandlers:
         """Check everything, then stop the tasks; all else is the driver's."""
         body = call.body
         name_group(call.request, body.source)
-        note(call.request, f"{len(body.tasks)} tasks{', only checked' if body.validate_only else ''}")
+        only = ", only checked" if body.validate_only else ""
+        note(call.request, f"{len(body.tasks)} tasks to group {body.target}{only}")
         for group in (body.source, body.target):
             _require(call, group)
         names = _names(body)
