@@ -30,6 +30,11 @@ class TransferRegistry:
         """The rows of one transfer, in the order in which its tasks were named."""
         return tuple(self.by_id.get(transfer, {}).values())
 
+    def is_packed(self, task: str) -> bool:
+        """Whether `task` is on its way out, so that nobody here is granted it any more."""
+        row = self.by_id.get(self.moving.get(task, ""), {}).get(task)
+        return row is not None and row.leaves and row.step is not TransferStep.STOPPING
+
     def keep(self, row: TransferRow) -> None:
         """Take `row` in."""
         self.by_id.setdefault(row.transfer, {})[row.task] = row

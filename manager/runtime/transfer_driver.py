@@ -1,9 +1,9 @@
 """Carries word between the two groups of a transfer (protocol §5, Transfers).
 
-Every manager has one. It looks at what groups have stored, in one statement, and tells those of this manager
-what their peers have stored; what follows from that is theirs to say (`manager.core.tasks.transfers`). It
-remembers nothing: whichever manager takes a group over, its driver goes on, and word that was told before, or
-that is no longer true, does no harm.
+Every manager has one. It looks at which transfers there are, reads those of this manager's groups, one after
+the other, and tells these groups what their peers have stored; what follows from that is theirs to say
+(`manager.core.tasks.transfers`). It remembers nothing: whichever manager takes a group over, its driver goes
+on, and word that was told before, or that is no longer true, does no harm.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ class TransferDriver:
             StorageError: what is stored cannot be read.
         """
         active = await self._table.active()
-        for transfer, rows in active.items():
-            await self._tell(transfer, rows)
+        for transfer, groups in active.items():
+            if ours := [group for group in sorted(groups) if self._routing.serves(group)]:
+                await self._tell(transfer, ours, await self._table.rows(transfer))
         return len(active)
 
-    async def _tell(self, transfer: str, rows: Sequence[TransferRow]) -> None:
+    async def _tell(self, transfer: str, groups: Sequence[str], rows: Sequence[TransferRow]) -> None:
         """Groups that are on their way here, or away, are told by whoever has them then."""
-        for group in sorted({row.group for row in rows} | {row.peer_group for row in rows}):
-            if self._routing.serves(group):
-                peers = tuple(row for row in rows if row.group != group)
-                await self._runtime.ask(group, AdvanceTransfer(transfer=transfer, peers=peers))
+        for group in groups if rows else ():
+            peers = tuple(row for row in rows if row.group != group)
+            await self._runtime.ask(group, AdvanceTransfer(transfer=transfer, peers=peers))

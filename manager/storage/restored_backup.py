@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import case, select, update
 
-from manager.core.stored_rows import GroupRow, OwnershipRow
+from manager.core.stored_rows import GroupRow, OwnershipRow, TransferRow
 from manager.storage.lease_table import HAS_EXPIRED
 from manager.storage.migrate import schema_of, take_turns
 from manager.storage.schema import MANAGERS, TABLES
 from protocol.errors import StartupError
 from protocol.fencing import next_number
+from protocol.states import TransferStep
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -27,6 +28,7 @@ def raise_numbers(connection: Connection, now_ms: int, above: int = 0) -> int:
     the copy was granted before: without this its owner would go on under that old token. Members of the copy
     find their generation unknown and join again. Nobody knows who has run a task since, and may write for it
     yet, so every one is to be settled (`manager.core.tasks.settling`), also one that is STOPPED in the copy.
+    What is packed for another group (`manager.core.tasks.transfers`) is packed again, with all this.
 
     Args:
         connection: of the caller's transaction.
@@ -45,7 +47,9 @@ def raise_numbers(connection: Connection, now_ms: int, above: int = 0) -> int:
     living = select(MANAGERS.c.url).where(MANAGERS.c.expires_at_ms.is_not(None), ~HAS_EXPIRED)
     if (url := connection.scalar(living)) is not None:
         raise StartupError(f"--database: a manager at {url} uses it; stop all managers first")
-    groups, ownership = TABLES[GroupRow], TABLES[OwnershipRow]
+    groups, ownership, transfers = TABLES[GroupRow], TABLES[OwnershipRow], TABLES[TransferRow]
+    packed = transfers.c.leaves & (transfers.c.step == TransferStep.STOPPED)
+    connection.execute(update(transfers).where(packed).values(step=TransferStep.STOPPING, parcel=None))
     connection.execute(update(groups).values(generation=groups.c.generation + FURTHER))
     least, following = next_number(above, now_ms), ownership.c.token + 1
     higher = case((following > least, following), else_=least)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sqlalchemy import and_, func, or_, select
 
-from manager.core.stored_rows import GroupRow, MemberRow, TaskRow, TransferRow, Unreadable
+from manager.core.stored_rows import GroupRow, MemberRow, TaskRow, TransferRow
 from manager.storage.row_reader import made_rows
 from manager.storage.schema import TABLES
 from protocol.states import TransferStep
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Connection
 
@@ -46,17 +47,29 @@ class TransferTable:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def active(self) -> Mapping[str, Sequence[TransferRow]]:
-        """All rows of each transfer of which either group has a row that is not over."""
+    async def active(self) -> Mapping[str, Collection[str]]:
+        """The groups of each transfer of which one of them has a row that is not over."""
         return await self._database.transact(_active)
+
+    async def rows(self, transfer: str) -> Sequence[TransferRow]:
+        """All rows of one transfer, whichever group has them; none while one of them cannot be read."""
+        return await self._database.transact(partial(_all_rows, transfer=transfer))
 
     async def of(self, transfer: str) -> tuple[TransferRow, ...]:
         """The rows of one transfer in the group that the tasks leave; none if nobody knows it."""
         return await self._database.transact(partial(_of, transfer=transfer))
 
-    async def latest(self, group: str | None, state: str | None) -> Sequence[Sequence[TransferRow]]:
-        """The newest transfers, of `group` if it is given, those that are `active` or `over` by `state`."""
-        return await self._database.transact(partial(_latest, group=group, state=state))
+    async def latest(
+        self, group: str | None, state: str | None, may_know: Callable[[str], bool]
+    ) -> Sequence[Sequence[TransferRow]]:
+        """The newest transfers that somebody may know of.
+
+        Args:
+            group: one that gives or gets them; None for any.
+            state: `active` or `over`; None for both.
+            may_know: whether the caller may know of a group; of a transfer it may if of either.
+        """
+        return await self._database.transact(partial(_latest, group=group, state=state, may_know=may_know))
 
     async def destination(
         self, group: str, names: Collection[str], source: str, tasks: Collection[str]
@@ -67,24 +80,29 @@ class TransferTable:
         )
 
 
-def _active(connection: Connection) -> Mapping[str, Sequence[TransferRow]]:
+def _active(connection: Connection) -> Mapping[str, Collection[str]]:
+    """A line for each, however many tasks it has: a server's are made in the event loop."""
+    alive = select(_T.transfer, _T.group, _T.peer_group).where(_T.step.not_in(_OVER)).distinct()
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for transfer, group, peer_group in connection.execute(alive):
+        found[transfer] |= {group, peer_group}
+    return found
+
+
+def _all_rows(connection: Connection, transfer: str) -> Sequence[TransferRow]:
     """One statement, so that both groups are seen as of one moment."""
-    alive = select(_T.transfer).where(_T.step.not_in(_OVER))
-    found: defaultdict[str, list[TransferRow]] = defaultdict(list)
-    unreadable = set()
-    for row in made_rows(connection, TransferRow, _T.transfer.in_(alive)):
-        if isinstance(row, Unreadable):
-            unreadable.add(str(row.stored_key[1]))
-        elif isinstance(row, TransferRow):
-            found[row.transfer].append(row)
-    return {transfer: rows for transfer, rows in found.items() if transfer not in unreadable}
+    found = tuple(made_rows(connection, TransferRow, _T.transfer == transfer))
+    rows = tuple(row for row in found if isinstance(row, TransferRow))
+    return rows if len(rows) == len(found) else ()
 
 
 def _of(connection: Connection, transfer: str) -> tuple[TransferRow, ...]:
     return tuple(_rows(connection, and_(_T.transfer == transfer, _T.leaves)))
 
 
-def _latest(connection: Connection, group: str | None, state: str | None) -> Sequence[Sequence[TransferRow]]:
+def _latest(
+    connection: Connection, group: str | None, state: str | None, may_know: Callable[[str], bool]
+) -> Sequence[Sequence[TransferRow]]:
     chosen: list[ColumnElement[bool]] = [_T.leaves.is_(True)]
     if group is not None:
         chosen.append(or_(_T.group == group, _T.peer_group == group))
@@ -92,13 +110,17 @@ def _latest(connection: Connection, group: str | None, state: str | None) -> Seq
         chosen.append(_T.step.in_(_OVER) if state == "over" else _T.step.not_in(_OVER))
     started = func.max(_T.started_at_ms).label("started")
     newest = (
-        select(_T.transfer, started)
+        select(_T.transfer, _T.group, _T.peer_group, started)
         .where(*chosen)
-        .group_by(_T.transfer)
+        .group_by(_T.transfer, _T.group, _T.peer_group)
         .order_by(started.desc(), _T.transfer)
-        .limit(MOST_SHOWN)
     )
-    order = [transfer for transfer, _ in connection.execute(newest)]
+    known = (
+        transfer
+        for transfer, giver, getter, _ in connection.execute(newest)
+        if may_know(giver) or may_know(getter)
+    )
+    order = list(islice(known, MOST_SHOWN))
     found: defaultdict[str, list[TransferRow]] = defaultdict(list)
     for row in _rows(connection, and_(_T.transfer.in_(order), _T.leaves)) if order else ():
         found[row.transfer].append(row)

@@ -113,7 +113,10 @@ def _serve_one(
 
 
 def _may_have(turn: Turn, member: Member, task: str) -> bool:
-    return settling.may_have(turn.group, member, task) and homes.may_have(turn.group, member, task)
+    group = turn.group
+    if group.transfers.is_packed(task):
+        return False
+    return settling.may_have(group, member, task) and homes.may_have(group, member, task)
 
 
 def _to_prepare(turn: Turn, pending: Sequence[PendingTask], most: int) -> Iterator[PendingTask]:

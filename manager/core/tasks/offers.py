@@ -75,6 +75,8 @@ class Offers:
             return False
         if not self._are_homes_known and homes.has_home(self._group, row.task):
             return False
+        if self._group.transfers.is_packed(row.task):
+            return False
         lost_by = registry.ownership_of(self._group.name, row.task).lost_by
         return lost_by is None or lost_by in self._returned
 

@@ -123,7 +123,8 @@ class TransferHandlers:
         """Check everything, then stop the tasks; all else is the driver's."""
         body = call.body
         name_group(call.request, body.source)
-        note(call.request, f"{len(body.tasks)} tasks{', only checked' if body.validate_only else ''}")
+        only = ", only checked" if body.validate_only else ""
+        note(call.request, f"{len(body.tasks)} tasks to group {body.target}{only}")
         for group in (body.source, body.target):
             _require(call, group)
         names = _names(body)
@@ -175,14 +176,8 @@ class TransferHandlers:
     async def list_all(self, call: Call[None, TransferListQuery]) -> Outcome:
         """Those that the caller may know of."""
         caller = caller_of(call.request)
-        found = await self._table.latest(call.asked.group, call.asked.state)
-        return TransferListResponse(
-            transfers=tuple(
-                Transfer(**transfer_fields(rows))
-                for rows in found
-                if caller.covers(rows[0].group) or caller.covers(rows[0].peer_group)
-            )
-        )
+        found = await self._table.latest(call.asked.group, call.asked.state, caller.covers)
+        return TransferListResponse(transfers=tuple(Transfer(**transfer_fields(rows)) for rows in found))
 
     async def show(self, call: Plain) -> Outcome:
         """One of them."""

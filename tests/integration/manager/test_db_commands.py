@@ -140,3 +140,15 @@ def test_an_older_schema_is_upgraded_first(database: Database, capsys: pytest.Ca
     database.run(f"UPDATE {VERSION_TABLE} SET version_num = '0001'")
     assert run(["db", "restored", "--database", database.url]) == 2
     assert "`sparkherd db upgrade` first" in capsys.readouterr().err
+
+
+def test_restored_has_what_was_packed_for_another_group_packed_again(database: Database) -> None:
+    """The parcel has the token of before; what is given already is left as it is."""
+    run(["db", "upgrade", "--database", database.url])
+    columns = '"group", transfer, task, leaves, peer_group, peer_task, step, target, started_at_ms,'
+    for task, step in (("t", "STOPPED"), ("u", "GIVEN")):
+        values = f"'a', 'x', '{task}', true, 'b', '{task}', '{step}', 'RUNNING', 1, 1, NULL"
+        database.run(f"INSERT INTO transfers ({columns} changed_at_ms, parcel) VALUES ({values})")
+    assert run(["db", "restored", "--database", database.url]) == 0
+    assert database.value("SELECT step FROM transfers WHERE task = 't'") == "STOPPING"
+    assert database.value("SELECT step FROM transfers WHERE task = 'u'") == "GIVEN"

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from manager.core.commands import CreateTask
+from manager.storage.transfer_table import TransferTable
 from protocol.states import Target
 from tests.integration.manager.transfers import definition, drive, driver_of, herd, steps, target_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from manager.core.stored_rows import TransferRow
     from tests.integration.manager.managers import Manager
     from tests.integration.manager.transfers import Worker
 
@@ -215,3 +219,43 @@ async def test_an_id_is_not_used_again_for_another_transfer(two: Two) -> None:
         assert (status, refused["error"]) == (400, "INVALID_REQUEST")
         assert "id: " in refused["message"]
     assert await target_of(two.b.runtime, two.target, "other") == "RUNNING"
+
+
+async def test_a_manager_reads_those_transfers_only_that_its_groups_take_part_in(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows have whole definitions: of one transfer at a time they are made, and not of those of others."""
+    ours = group_of(two.a, two.source)
+    await herd(two.a.runtime, ours, "u")
+    within = {"from": ours, "to": two.source, "tasks": ["u"], "id": "within"}
+    for body in (two.body(), within):
+        assert (await two.a.http("POST", PATH, body))[0] == 202
+    read: list[str] = []
+    rows = TransferTable.rows
+
+    async def noted(table: TransferTable, transfer: str) -> Sequence[TransferRow]:
+        read.append(transfer)
+        return await rows(table, transfer)
+
+    monkeypatch.setattr(TransferTable, "rows", noted)
+    assert await driver_of(two.b).look() == 2
+    assert read == ["move"]
+    assert await driver_of(two.a).look() == 2
+    assert sorted(read) == ["move", "move", "within"]
+
+
+async def test_a_list_is_cut_after_what_the_caller_may_not_know_of(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Newer transfers of other groups do not push out those of the caller's."""
+    monkeypatch.setattr("manager.storage.transfer_table.MOST_SHOWN", 1)
+    newer = group_of(two.a, two.source)
+    await herd(two.a.runtime, newer, "u")
+    assert (await two.a.http("POST", PATH, two.body()))[0] == 202
+    body = {"from": newer, "to": two.source, "tasks": ["u"], "id": "newer"}
+    assert (await two.a.http("POST", PATH, body))[0] == 202
+    table = two.b.node.transfers
+    for group, transfer in ((two.target, "move"), (newer, "newer")):
+        [[row]] = await table.latest(None, None, {group}.__contains__)
+        assert row.transfer == transfer
+    assert await table.latest(None, None, {"stranger"}.__contains__) == []

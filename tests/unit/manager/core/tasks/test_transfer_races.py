@@ -5,10 +5,12 @@ from __future__ import annotations
 import msgspec
 
 from manager.core.commands import DeleteTask, ResetTask, SetTarget
+from manager.core.stored_rows import OwnershipRow
 from manager.core.transfer_commands import CancelTransfer, StartTransfer
 from manager.core.transfer_registry import KEPT
 from protocol.messages.tasks import TaskReset
 from protocol.states import Target, TransferStep
+from tests.unit.manager.core.bench import REBALANCE_MS
 from tests.unit.manager.core.tasks.transfer_pair import ID, Pair, stored
 
 
@@ -145,3 +147,20 @@ def test_only_the_latest_cancelled_transfers_are_remembered() -> None:
         assert pair.a.ask(CancelTransfer(transfer=f"n{number}", cause="")).error == "NONE"
     assert len(stored(pair.a)) == KEPT
     assert pair.a.ask(CancelTransfer(transfer=f"n{KEPT + 4}", cause="")).error == "NONE"
+
+
+def test_a_database_put_back_from_a_copy_grants_no_packed_task() -> None:
+    """`db` commands have every task settled; the one that is given is the other group's to settle."""
+    pair = arrived(Pair())
+    pair.tell(pair.a)
+    assert pair.steps() == (["GIVEN"], ["ARRIVED"])
+    key = OwnershipRow, ("a", "t")
+    pair.a.store[key] = msgspec.structs.replace(pair.a.group.tasks.ownership["t"], unsettled=True)
+    pair.a.crash()
+    pair.a.pass_time(REBALANCE_MS)
+    joined = pair.a.join(kind="sparkherd")
+    pair.a.pass_time()
+    assert joined.answer.tasks == ()
+    worker = str(joined.answer.member_id)
+    pair.a.deal([worker], {"t": worker})
+    assert not pair.a.claim(worker, "t").answer.granted
