@@ -82,7 +82,7 @@ class PageData:
 
     async def transfers(self, group: str) -> tuple[Transfer, ...]:
         """The transfers under way that a group gives or gets, the newest first."""
-        found = await self._directory.transfers.latest(group, "active")
+        found = await self._directory.transfers.latest(group, "active", lambda name: name == group)
         return tuple(Transfer(**transfer_fields(rows)) for rows in found)
 
     def is_here(self, group: str) -> bool:

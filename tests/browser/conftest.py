@@ -54,30 +54,30 @@ class Stage:
     def __init__(self, manager: Manager, workers: Daemon) -> None:
         self.manager = manager
         self.workers = workers
-        self._client = manager.client()
+        self.client = manager.client()
 
     def create(self, name: str, group: str = GROUP) -> None:
         """A new task."""
         body = CreateTaskRequest(task=name, definition=msgspec.Raw(msgspec.json.encode(DEFINITION)))
-        self._client.call("POST", path_of("groups", group, "tasks"), body, into=TaskResponse)
+        self.client.call("POST", path_of("groups", group, "tasks"), body, into=TaskResponse)
 
     def change(self, name: str, definition: str) -> None:
         """As somebody else would, who has not seen what is there."""
         body = {"definition": msgspec.Raw(definition.encode())}
-        self._client.call("PUT", path_of("groups", GROUP, "tasks", name), body, into=TaskResponse)
+        self.client.call("PUT", path_of("groups", GROUP, "tasks", name), body, into=TaskResponse)
 
     def delete(self, name: str) -> None:
         """Without asking anybody."""
-        self._client.call("DELETE", path_of("groups", GROUP, "tasks", name), into=msgspec.Raw)
+        self.client.call("DELETE", path_of("groups", GROUP, "tasks", name), into=msgspec.Raw)
 
     def tasks(self) -> dict[str, TaskView]:
         """All tasks of the group by name."""
-        found = self._client.get(path_of("groups", GROUP, "tasks"), TaskListResponse)
+        found = self.client.get(path_of("groups", GROUP, "tasks"), TaskListResponse)
         return {task.task: task for task in found.tasks}
 
     def group(self) -> DescribeGroupResponse:
         """The group."""
-        return self._client.get(path_of("groups", GROUP), DescribeGroupResponse)
+        return self.client.get(path_of("groups", GROUP), DescribeGroupResponse)
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
         """Wait for what workers do."""

@@ -26,6 +26,8 @@ PAGES = {
     "long-name": f"/groups/{GROUP}/tasks/{LONG}",
     "workers": "/workers",
     "events": "/events",
+    "alarms": "/alarms",
+    "alarm-rules": "/alarms/rules",
     "add-task": f"/add-task?group={GROUP}",
     "edit-task": f"/groups/{GROUP}/tasks/arrivals/edit",
 }
