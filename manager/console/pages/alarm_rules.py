@@ -43,7 +43,7 @@ class AlarmRulesPage:
 async def alarm_rules(page_data: PageData, request: PageRequest) -> Page:  # noqa: ARG001 - as every page is made
     """The page at `/alarms/rules`."""
     view = alarm_rules_page(await page_data.alarm_rules())
-    return Page("alarm_rules.html", "Rules of alarms", "alarms", view, stays=True)
+    return Page("alarm_rules.html", "Rules of alarms", "alarms", view)
 
 
 def alarm_rules_page(told: AlarmRulesResponse) -> AlarmRulesPage:
