@@ -135,10 +135,10 @@ class _Session:
         wanted = self._server.answer(*verbs)
         if wanted == HANG:
             await asyncio.Event().wait()
+        self._writer.transport.set_write_buffer_limits(0)  # whoever writes waits for whoever reads
         while wanted == DRIP:
-            self._writer.write(b"250-and\r\n")
+            self._writer.write(b"250-and\r\n" * 1000)
             await self._writer.drain()
-            await asyncio.sleep(0.01)
         if wanted == CUT:
             raise ConnectionResetError
         self._writer.write(f"{wanted or line}\r\n".encode())

@@ -70,7 +70,7 @@ def test_the_task_is_the_same_under_a_higher_token() -> None:
     """Definition, version, reset and how far it has come go over; its sink knows it by its old names."""
     pair = Pair()
     pair.a.ask(PutTask(task="t", definition=definition(extra=1)))
-    pair.a.report(pair.giver, "t", 1, batch_id=7, checkpoint="/root/a/t")
+    pair.a.report(pair.giver, "t", 1, batch_id=7, checkpoint="s3://lake/a/t")
     before = pair.a.ask(GetTask(task="t")).answer
     pair.start(to={"t": "u"})
     pair.stop_all()
@@ -80,7 +80,7 @@ def test_the_task_is_the_same_under_a_higher_token() -> None:
     assert granted.token > before.token
     assert (granted.definition, granted.definition_version) == (before.definition, 2)
     assert (granted.home, granted.target) == (TaskHome("a", "t"), "RUNNING")
-    assert (granted.reached.batch_id, granted.reached.checkpoint) == (7, "/root/a/t")
+    assert (granted.reached.batch_id, granted.reached.checkpoint) == (7, "s3://lake/a/t")
     assert pair.a.ask(GetTask(task="t")).error == "UNKNOWN_TASK"
 
 
