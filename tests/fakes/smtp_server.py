@@ -135,15 +135,23 @@ class _Session:
         wanted = self._server.answer(*verbs)
         if wanted == HANG:
             await asyncio.Event().wait()
-        self._writer.transport.set_write_buffer_limits(0)  # whoever writes waits for whoever reads
-        while wanted == DRIP:
-            self._writer.write(b"250-and\r\n" * 1000)
-            await self._writer.drain()
+        if wanted == DRIP:
+            await self._say_without_end()
         if wanted == CUT:
             raise ConnectionResetError
         self._writer.write(f"{wanted or line}\r\n".encode())
         await self._writer.drain()
         return wanted is None
+
+    async def _say_without_end(self) -> None:
+        """As fast as it is read."""
+        self._writer.transport.set_write_buffer_limits(0)
+        try:
+            while True:
+                self._writer.write(b"250-and\r\n" * 1000)
+                await self._writer.drain()
+        finally:
+            self._writer.transport.abort()  # nobody reads what is left
 
     async def _respond(self, text: str) -> bool:
         verb, _, rest = text.partition(" ")
