@@ -39,13 +39,18 @@ TASKS = {
         "restart": {"max_restarts": 0, "window_ms": 1000},
     },
 }
+RULES = [{"name": "failed", "kind": "failed", "severity": "critical", "receivers": ["ops"]}]
+RECEIVERS = "receivers: {ops: {kind: webhook, url: 'http://127.0.0.1:1/alarms'}}"
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 @pytest.fixture
 def herd(tmp_path: Path) -> Iterator[Herd]:
-    herd = Herd(tmp_path, Manager(tmp_path, "--initial-rebalance-delay-ms", "0", "--log-format", "json"))
+    receivers = tmp_path / "receivers.yaml"
+    receivers.write_text(RECEIVERS)
+    flags = ("--alarm-receivers", str(receivers), "--log-format", "json")
+    herd = Herd(tmp_path, Manager(tmp_path, "--initial-rebalance-delay-ms", "0", *flags))
     yield herd
     herd.stop()
 
@@ -80,10 +85,13 @@ NOT_SURE = {"sparkherd_worker_heap_live_bytes"}
 
 
 def create(url: str, task: str, definition: Any) -> None:
-    body = json.dumps({"task": task, "definition": definition}).encode()
+    ask(f"{url}/v1/groups/herd/tasks", "POST", {"task": task, "definition": definition})
+
+
+def ask(url: str, method: str, body: Any) -> None:
     headers = {"Content-Type": "application/json"}
-    with urlopen(Request(f"{url}/v1/groups/herd/tasks", body, headers), timeout=120) as answer:
-        assert answer.status == 201
+    with urlopen(Request(url, json.dumps(body).encode(), headers, method=method), timeout=120) as answer:
+        assert answer.status in (200, 201)
 
 
 def status_url(worker: Daemon) -> str:
@@ -101,6 +109,7 @@ def logged(daemon: Daemon) -> list[dict[str, Any]]:
 
 def test_a_herd_shows_what_it_does_and_never_a_password(herd: Herd) -> None:
     """Dashboards and alerts find their names; a task that fails and a worker that is killed show."""
+    ask(f"{herd.manager.url}/v1/alarms/rules", "PUT", {"rules": RULES})
     for task, definition in TASKS.items():
         create(herd.manager.url, task, definition)
     worker = herd.start_worker("anna", "--status-listen", "127.0.0.1:0", "--log-format", "json")
@@ -110,10 +119,10 @@ def test_a_herd_shows_what_it_does_and_never_a_password(herd: Herd) -> None:
         manager, own = scrape(herd.manager.url), scrape(url)
         runs = value(own, "sparkherd_task_watermark_seconds", group="herd", task="fine")
         runs = runs and value(own, "sparkherd_worker_checkpoint_bytes", group="herd")
-        failed = value(manager, "sparkherd_group_tasks", group="herd", state="FAILED")
-        return (manager, own) if runs and failed == 1 else None
+        fires = value(manager, "sparkherd_group_alarms_firing", group="herd", severity="critical")
+        return (manager, own) if runs and fires == 1 else None
 
-    manager, own = eventually(settled, "one task runs, the other has failed", alive=herd.daemons)
+    manager, own = eventually(settled, "one task runs, the alarm of the other fires", alive=herd.daemons)
     check_figures(manager, own)
     check_status(herd.manager.url, url)
     check_logs(herd.manager, worker)
@@ -126,6 +135,7 @@ def check_figures(manager: Samples, own: Samples) -> None:
     absent = samples_asked_for() - {name for name, _ in [*manager, *own]}
     assert absent - NOT_SURE == ABSENT
     assert value(manager, "sparkherd_group_members", group="herd", state="active") == 1
+    assert value(manager, "sparkherd_group_tasks", group="herd", state="FAILED") == 1
     assert value(manager, "sparkherd_rebalances_total", group="herd", cause="join") == 1
     assert value(manager, "sparkherd_lease_changes_total", change="taken")
     assert value(own, "sparkherd_task_state", group="herd", task="doomed", state="FAILED") == 1
