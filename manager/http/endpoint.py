@@ -78,7 +78,8 @@ class Endpoint:
         workers_too: whether a worker may ask although `role` is not WORKER.
         any_group: whether a token for some groups will do although no group is named: the answer tells of
             none, or only of those.
-        counted: whether it counts to what one client may ask for; a supervisor is always answered.
+        counted: whether it counts to what one client may ask for, and waits its turn; a supervisor is always
+            answered, or it would end a manager for having much to do.
         urgent: whether it goes before others that came in earlier, as a heartbeat has to.
         body: the type of the body; `body_optional` if `{}` is understood when there is none.
         asks: the type of what it takes from the query string and headers (`manager.http.front.parameters`).
@@ -136,7 +137,7 @@ class Endpoint:
             RefusedError: it is wrong; said with `error_fields`.
         """
         try:
-            if not request.share.admits(urgent=self.urgent):
+            if self.counted and not request.share.admits(urgent=self.urgent):
                 await self._wait_in_line(request.share)
             check_names(request)
             asked = read_parameters(request, self.asks) if self.asks is not None else None

@@ -31,7 +31,6 @@ class HealthHandlers:
                 self.live,
                 role=None,
                 counted=False,
-                urgent=True,
             ),
             Endpoint(
                 "GET",
@@ -41,7 +40,6 @@ class HealthHandlers:
                 self.ready,
                 role=None,
                 counted=False,
-                urgent=True,
             ),
         ]
 

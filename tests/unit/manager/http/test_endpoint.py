@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import msgspec
@@ -219,3 +220,20 @@ async def test_what_comes_when_the_line_is_full_is_refused(monkeypatch: pytest.M
     with pytest.raises(RefusedError) as refused:
         await asyncio.wait_for(endpoint.serve(request), 5)
     assert refused.value.failure.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+async def test_a_supervisor_is_answered_whoever_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would end the manager otherwise, which has nothing but much to do."""
+    monkeypatch.setattr("manager.runtime.loop_share.MOST_WAITING", 0)
+    share = LoopShare(lambda: 0.0)
+    monkeypatch.setattr(share, "admits", lambda **_: False)
+    health = [each for each in all_endpoints() if each.path in {"/healthz", "/readyz"}]
+    asked = cast("HttpRequest", type("Request", (), {"share": share, "match_info": {}, "query": {}})())
+    for endpoint in health:
+
+        async def well(_: Plain) -> Response:
+            return Response()
+
+        answer = await asyncio.wait_for(replace(endpoint, handler=well).serve(asked), 5)
+        assert answer.status == 200
+    assert len(health) == 2
