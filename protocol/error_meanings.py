@@ -96,9 +96,9 @@ MEANINGS: Final[Mapping[Code, str]] = {
     Code.NOT_COORDINATOR: "another manager has the group: `coordinator` says which",
     Code.COORDINATOR_NOT_AVAILABLE: (
         "the manager stops, or its database is away, or more requests wait than it can keep, or nobody has "
-        "the group at the moment, or a row of the group cannot be read: the message names it. What was to be "
-        "changed may have been changed all the same, unless there is `was_sent: false`: then the manager that "
-        "has the group was not reached"
+        "the group at the moment, or a row of the group cannot be read: the message names it. What was to "
+        "be changed may have been changed all the same, unless there is `was_sent: false`: then the manager "
+        "that has the group was not reached"
     ),
     Code.COORDINATOR_LOAD_IN_PROGRESS: "the group is being read from the database",
     Code.UNAUTHENTICATED: "no token, or one that is not known",
