@@ -102,6 +102,10 @@ managers: $(INSTALLED) java ## three managers on PostgreSQL, killed, frozen, wit
 soak: $(MEASURED) java $(OWN_JARS) ## twenty tasks of all kinds, a rebalance each minute: what has grown after an hour (MINUTES=60 ARGS="--plot soak.svg")
 	@$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),60) $(ARGS)
 
+.PHONY: quiet-hour
+quiet-hour: $(INSTALLED) java $(OWN_JARS) ## an hour of rebalances, restarts and rolling upgrades: no alarm rings (MINUTES=60)
+	@$(BIN)/python -m tests.quiet_hour --minutes $(or $(MINUTES),60) $(ARGS)
+
 .PHONY: chaos
 chaos: $(INSTALLED) java $(if $(filter kafka delta iceberg,$(SOURCE) $(SINK)),$(OWN_JARS)) ## strike a herd at random moments: nothing lost, nothing twice (ROUNDS=20 SEED=1 SOURCE=kafka SINK=delta|iceberg BAD_ROWS=1 FENCE=off)
 	@$(BIN)/python -m tests.acceptance.chaos --rounds $(or $(ROUNDS),20) --seed $(or $(SEED),1) --source $(or $(SOURCE),files) \

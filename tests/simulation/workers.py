@@ -15,7 +15,6 @@ from protocol.messages.membership import EngineEnd, Protocol
 from protocol.messages.ownership import (
     ClaimRequest,
     ClaimResponse,
-    LagRequest,
     ReleaseRequest,
     ReportRequest,
     TaskReport,
@@ -23,6 +22,7 @@ from protocol.messages.ownership import (
 from protocol.states import Target, TaskState
 from protocol.worker_lease import REASSIGN_PERCENT, part_of
 from tests.simulation.claims import Claims
+from tests.simulation.lag import Lags
 from tests.simulation.leader import SimLeader
 from tests.simulation.mishaps import HANGS, HANGS_MS, LEFT, LEFT_MS, POISON, POISON_MS, STUCK
 from tests.simulation.participant import Participant
@@ -90,7 +90,7 @@ class SimWorker(Participant):
         self.hanging: dict[str, int] = {}
         self.faults: dict[str, str] = {}
         self.runs = Runs()
-        self.measured: dict[str, TaskLag] = {}
+        self.lags = Lags()
         self.identity = Identity()
         self.instance_id = terms.instance_id
         self.over_ms = part_of(terms.session_timeout_ms, REASSIGN_PERCENT)
@@ -454,25 +454,19 @@ class SimWorker(Participant):
                 )
                 for task, token in running.items()
             )
-            request = ReportRequest(
-                member_id=self.identity.member_id, instance_id=self.instance_id, tasks=reports
-            )
+            me = self.identity.member_id
+            request = ReportRequest(member_id=me, instance_id=self.instance_id, tasks=reports)
             self.ask(request, partial(self._reported, self.identity, request, self.world.now))
 
     def _measure(self) -> None:
-        """How far tasks without an owner are behind; whoever does not lead the group is told of none."""
         if self.identity.member_id:
-            told, self.measured = self.measured, {}
-            request = LagRequest(member_id=self.identity.member_id, instance_id=self.instance_id, tasks=told)
+            request = self.lags.told(self.identity, self.instance_id)
             self.ask(request, partial(self._asked, self.world.now))
 
     def _asked(self, sent: int, answer: Any) -> None:
         if not isinstance(answer, Failure):
             self._accepted(sent)
-            self.measured = {
-                task.task: TaskLag(at_ms=self.world.now, tasks_revision=answer.tasks_revision)
-                for task in answer.tasks
-            }
+            self.lags.measure(answer, self.world.now)
 
     def _state_of(self, task: str) -> TaskState:
         if task in self.resting:
@@ -494,7 +488,7 @@ class SimWorker(Participant):
                 self._drop(report.task, report.token)
                 self._claim(
                     frozenset({report.task}) & self.assigned
-                )  # by right it may still be this worker's
+                )  # it may still be this worker's by right
             elif answer.tasks[report.task] == ErrorCode.NONE:
                 self._taken_in(report, sent)
 
