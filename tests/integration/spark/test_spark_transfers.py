@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from protocol.messages.quarantine import QuarantineRequest
-from protocol.messages.tasks import Reached, TaskHome
+from protocol.messages.tasks import Reached, TaskHome, TaskReset
+from protocol.names import MAX_NAME_LENGTH
 from worker.query_engine import QueryError
 
 
@@ -88,6 +89,24 @@ async def test_a_worker_that_does_not_see_its_checkpoint_does_not_begin_anew(
     with pytest.raises(QueryError, match="give all workers of the group one --checkpoint-root"):
         await mover.begin(mover.there(TaskHome("lost", "t"), reached(first)))
     assert database.ids() == flights.ids
+
+
+async def test_a_later_task_of_the_longest_name_has_a_checkpoint(
+    mover: Mover, flights: Any, database: Any, catch_up: Any
+) -> None:
+    """What no folder can be called is not: it runs, also after a reset, with a fence row of its own."""
+    flights.add()
+    name = "t" * MAX_NAME_LENGTH + "~after~1795346403"
+    first = mover.there(TaskHome("g", name))
+    query = await mover.begin(first)
+    await catch_up(query)
+    await query.stop(5)
+    again = replace(first, token=1795346405, reset=TaskReset(1795346404, "earliest"))
+    query = await mover.begin(again)
+    await catch_up(query)
+    await query.stop(5)
+    assert database.ids() == sorted(flights.ids * 2)
+    assert database.query("SELECT task, token FROM sparkherd_fence") == [(name, 1795346405)]
 
 
 async def test_rows_that_it_has_put_aside_are_its_rows_there(
