@@ -11,6 +11,7 @@ from manager.core.history import BoundedHistory, HistoryMemory, TaskHistory
 from manager.core.member import Member
 from manager.core.stored_rows import (
     AlarmRow,
+    CarriedHistoryRow,
     Change,
     Dropped,
     GroupRow,
@@ -182,10 +183,8 @@ class Group:
                 self._apply_member(change)
             case OffsetRow():
                 self.offsets[change.offset_key] = change
-            case TaskRow():
-                self.tasks.keep_definition(change)
-            case OwnershipRow():
-                self.tasks.keep_ownership(change)
+            case TaskRow() | OwnershipRow() | CarriedHistoryRow():
+                self._apply_to_task(change)
             case TransferRow():
                 self.transfers.keep(change)
             case RebalanceRow():
@@ -202,6 +201,15 @@ class Group:
             self.admit(member)
         member.row = member.stored = row
 
+    def _apply_to_task(self, row: TaskRow | OwnershipRow | CarriedHistoryRow) -> None:
+        match row:
+            case TaskRow():
+                self.tasks.keep_definition(row)
+            case OwnershipRow():
+                self.tasks.keep_ownership(row)
+            case CarriedHistoryRow():
+                self.tasks.history.carry(row.task, row.lines)
+
     def _drop(self, dropped: Dropped) -> None:
         last = dropped.key[-1]
         if dropped.kind is OffsetRow:
@@ -211,6 +219,8 @@ class Group:
             self.alarms.forget_task(last)
         elif dropped.kind is TransferRow:
             self.transfers.drop(*dropped.key[1:])
+        elif dropped.kind is CarriedHistoryRow:
+            self.tasks.history.forget(last)
         elif dropped.kind is RebalanceRow:
             self.rebalances = deque(
                 (row for row in self.rebalances if row.key != dropped.key), REBALANCES_KEPT

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from protocol.messages.history import Move, TaskHistoryLine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from manager.core.stored_rows import OwnershipRow
 
@@ -99,13 +99,14 @@ class TaskHistory:
     `since_ms` is when the group was taken up from storage, None if it never was.
     """
 
-    __slots__ = ("_by_task", "_memory", "moves", "since_ms")
+    __slots__ = ("_by_task", "_carried", "_memory", "moves", "since_ms")
 
     def __init__(self, memory: HistoryMemory | None = None) -> None:
         self.since_ms: int | None = None
         self._memory = memory or HistoryMemory()
         self.moves: BoundedHistory[Move] = BoundedHistory(self._memory, MOVES_KEPT)
         self._by_task: dict[str, BoundedHistory[TaskHistoryLine]] = {}
+        self._carried: set[str] = set()
 
     def note(
         self, at_ms: int, before: OwnershipRow | None, row: OwnershipRow, *, is_told: bool = True
@@ -119,12 +120,28 @@ class TaskHistory:
             self.moves.add(Move(at_ms=at_ms, task=row.task, left=left, joined=row.owner))
         if not is_told:
             return
-        history = self._by_task.get(row.task)
-        if history is None:
-            history = self._by_task[row.task] = BoundedHistory(self._memory, TASK_LINES_KEPT)
+        history = self._of(row.task)
         if not history or before is None or _told(before) != _told(row):
             line = _line(at_ms, row)
             history.add(line, line.cause)
+
+    def _of(self, task: str) -> BoundedHistory[TaskHistoryLine]:
+        history = self._by_task.get(task)
+        if history is None:
+            history = self._by_task[task] = BoundedHistory(self._memory, TASK_LINES_KEPT)
+        return history
+
+    def carry(self, task: str, lines: Iterable[TaskHistoryLine]) -> None:
+        """`task` has come from another group, with these lines: its history begins with them."""
+        self.forget(task)
+        self._carried.add(task)
+        history = self._of(task)
+        for line in lines:
+            history.add(line, line.cause)
+
+    def has_carried(self, task: str) -> bool:
+        """Whether the history of `task` begins in another group."""
+        return task in self._carried
 
     def of_task(self, task: str) -> Iterator[TaskHistoryLine]:
         """What became of one task, oldest first."""
@@ -137,6 +154,7 @@ class TaskHistory:
 
     def forget(self, task: str) -> None:
         """There is no such task any more; that it has moved about stays true."""
+        self._carried.discard(task)
         if (history := self._by_task.pop(task, None)) is not None:
             history.clear()
 

@@ -14,6 +14,7 @@ import msgspec
 from protocol.connectors import Needs
 from protocol.messages.base import NULL
 from protocol.messages.events import Event
+from protocol.messages.history import TaskHistoryLine
 from protocol.messages.membership import EngineEnd, Protocol
 from protocol.messages.tasks import Reached, TaskHome, TaskReset
 from protocol.states import GroupState, Target, TaskState, TransferStep
@@ -180,11 +181,13 @@ class Parcel(msgspec.Struct, frozen=True):
     """All that a task is, as it leaves its group: the rows of it there.
 
     `former` is what the other group knew of a deleted task of the name when it came, for it may not stay.
+    `history` is what became of the task before, oldest first (`manager.core.tasks.carried_history`).
     """
 
     task: TaskRow
     ownership: OwnershipRow
     former: OwnershipRow | None = None
+    history: tuple[TaskHistoryLine, ...] = ()
 
 
 class TransferRow(Row, frozen=True, kw_only=True):
@@ -225,6 +228,13 @@ class TransferRow(Row, frozen=True, kw_only=True):
     def is_over(self) -> bool:
         """Whether nothing will become of it any more."""
         return self.step in {TransferStep.DONE, TransferStep.CANCELLED}
+
+
+class CarriedHistoryRow(Row, frozen=True, kw_only=True):
+    """What became of a task in the groups that it was in before, oldest first; there while it is here."""
+
+    task: str
+    lines: tuple[TaskHistoryLine, ...]
 
 
 class RebalanceRow(Row, frozen=True, kw_only=True):

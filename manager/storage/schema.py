@@ -22,6 +22,7 @@ from sqlalchemy import (
 from manager.core.stored_rows import (
     AlarmRow,
     Blame,
+    CarriedHistoryRow,
     GroupRow,
     MemberRow,
     OffsetRow,
@@ -35,6 +36,7 @@ from manager.core.stored_rows import (
 )
 from protocol.connectors import Needs
 from protocol.messages.events import Event
+from protocol.messages.history import TaskHistoryLine
 from protocol.messages.membership import Protocol
 from protocol.messages.tasks import Reached, TaskHome, TaskReset
 from protocol.states import GroupState, Target, TaskState, TransferStep
@@ -169,6 +171,13 @@ TABLES: dict[type[Row], Table] = {
         Column("cause", Text),
         Column("parcel", Json(Parcel | None)),
         Index("transfers_by_id", "transfer"),
+    ),
+    CarriedHistoryRow: Table(
+        "carried_histories",
+        METADATA,
+        _key("group"),
+        _key("task"),
+        Column("lines", Json(tuple[TaskHistoryLine, ...]), nullable=False),
     ),
     RebalanceRow: Table(
         "rebalances",

@@ -21,7 +21,11 @@ class FiguresPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskHistoryLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A task changed its state or its owner."""
+    """A task changed its state or its owner.
+
+    `group` and `task` are the group that it was in then, and its name there, of a line that a transfer has
+    brought along; null of those since.
+    """
 
     at_ms: int
     generation_id: int
@@ -29,6 +33,8 @@ class TaskHistoryLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     owner: str | None
     token: int
     cause: str | None = None
+    group: str | None = None
+    task: str | None = None
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True, gc=False):

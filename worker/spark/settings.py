@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from worker.spark.folder_names import folder_name
+
 if TYPE_CHECKING:
     from worker.query_engine import QuerySpec
 
@@ -54,9 +56,8 @@ class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
         """Where a task's checkpoint is; on every worker the same, so that the next owner goes on from it.
 
         Each reset of the task has one of its own; no task's name has a `~`.
-
         """
-        return f"{self.root}/{group}/{task}~{resets}" if resets else f"{self.root}/{group}/{task}"
+        return f"{self.root}/{group}/{folder_name(task, f'~{resets}' if resets else '')}"
 
     def checkpoint_of(self, spec: QuerySpec) -> str:
         """Where the progress of a query is kept, under the names that it is known by."""

@@ -62,6 +62,8 @@ def _of_line(line: TaskHistoryLine, names: Mapping[str, str]) -> Entry:
     headline, trace = _parts(None if line.state == TaskState.UNASSIGNED.value else line.cause)
     where = None if line.owner is None else names.get(line.owner, line.owner)
     what = f"token {line.token}, generation {line.generation_id}"
+    if line.group is not None:
+        what += f", in group {line.group} as {line.task}"
     return Entry(line.at_ms, line.state, what, where, headline, trace)
 
 

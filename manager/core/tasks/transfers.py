@@ -15,7 +15,7 @@ import msgspec
 
 from manager.core import checks, scheduling
 from manager.core.stored_rows import OwnershipRow, Parcel, TransferRow
-from manager.core.tasks import definitions, former_owners
+from manager.core.tasks import carried_history, definitions, former_owners
 from manager.core.transfer_commands import TransferRows
 from protocol.errors import ErrorCode, RefusedError
 from protocol.fencing import next_number
@@ -177,7 +177,11 @@ def _parcel(group: Group, task: str) -> Parcel:
     ownership = registry.ownership_of(group.name, task)
     home = ownership.home or TaskHome(group.name, task)
     reached = registry.reached_by(task)
-    return Parcel(registry.definitions[task], msgspec.structs.replace(ownership, home=home, reached=reached))
+    return Parcel(
+        registry.definitions[task],
+        msgspec.structs.replace(ownership, home=home, reached=reached),
+        history=carried_history.packed(group, task),
+    )
 
 
 def _cancel(
@@ -276,6 +280,7 @@ def _unpack(turn: Turn, task: str, parcel: Parcel) -> Parcel:
     turn.put(_moved_in(turn, known, parcel.ownership))
     row = msgspec.structs.replace(parcel.task, group=group.name, task=task, target=Target.STOPPED)
     definitions.change(turn, row, EventType.TASK_CREATED)
+    carried_history.unpack(turn, task, parcel.history)
     return msgspec.structs.replace(parcel, former=known)
 
 

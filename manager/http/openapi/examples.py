@@ -454,6 +454,8 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
                 "owner": ME,
                 "token": 7,
                 "cause": None,
+                "group": None,
+                "task": None,
             }
         ],
     },

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -12,6 +12,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import inspect
 
 from manager.core.stored_rows import (
+    CarriedHistoryRow,
     Dropped,
     GroupRow,
     MemberRow,
@@ -28,6 +29,7 @@ from manager.storage.sql_storage import SqlStorage
 from protocol.connectors import Needs
 from protocol.errors import StartupError
 from protocol.messages.base import encode_opaque
+from protocol.messages.history import TaskHistoryLine
 from protocol.messages.membership import Protocol
 from protocol.messages.tasks import TaskReset
 from protocol.states import Target, TaskState
@@ -99,6 +101,18 @@ async def test_what_is_committed_is_read_back_by_another_connection(
     rows = (await other.load())["g"]
     await other.close()
     assert plain(rows) == plain(list(ROWS))
+
+
+async def test_a_history_from_another_group_is_read_back(storage: SqlStorage) -> None:
+    """Line by line, as it came."""
+    fields: dict[str, Any] = {"generation_id": 3, "owner": "m0", "token": 2, "group": "f", "task": "ö"}
+    lines = tuple(
+        TaskHistoryLine(at_ms=2**41 + n, state="FAILED", cause=cause, **fields)
+        for n, cause in enumerate(("kein 'ö'", None))
+    )
+    row = CarriedHistoryRow(group="g", task="t", lines=lines)
+    await storage.commit([row])
+    assert await storage.load() == {"g": [row]}
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from worker.query_engine import NotedQuery
 from worker.spark.connect.checkpoint import DataFrameCheckpoint
 from worker.spark.connect.gate_channel import GateChannel
 from worker.spark.connect.sessions import SessionClosedError, asking, end_session, open_session, token_of
+from worker.spark.folder_names import folder_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,10 +42,12 @@ class NotedSession(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         session: the id of the session that it runs in.
         token: the owner's; None in entries of former versions whose sessions' ids do not tell it.
+        task: by which names sinks know it; None in entries of former versions, which have it in their names.
     """
 
     session: str
     token: Token | None = None
+    task: str | None = None
 
 
 class SessionRecord:
@@ -53,7 +56,7 @@ class SessionRecord:
     def __init__(self, url: str, owner: Owner, spark: SparkSession, checkpoint: str) -> None:
         self._url = url
         self._owner = owner
-        self._name = owner.task + _ENDING
+        self._name = folder_name(owner.task, _ENDING)
         self._folder = DataFrameCheckpoint(spark, checkpoint.rpartition("/")[0])
 
     def read(self) -> NotedSession | None:
@@ -68,7 +71,7 @@ class SessionRecord:
 
     def write(self, session_id: str, token: int) -> None:
         """Write down which session has the query, and who has that."""
-        noted = NotedSession(session=session_id, token=token)
+        noted = NotedSession(session=session_id, token=token, task=self._owner.task)
         self._folder.create(self._name, msgspec.json.encode(noted).decode())
 
 
@@ -79,10 +82,10 @@ def read_session_records(spark: SparkSession, folder: str) -> tuple[NotedQuery, 
         QueryError: they cannot be read, if only because one is being replaced at the moment.
     """
     entries = DataFrameCheckpoint(spark, folder).read_all(_ENDING)
-    found = ((task, noted_session(text)) for task, text in sorted(entries.items()))
+    found = ((name, noted_session(text)) for name, text in sorted(entries.items()))
     return tuple(
-        NotedQuery(task, noted.token, noted.session)
-        for task, noted in found
+        NotedQuery(noted.task or name, noted.token, noted.session)
+        for name, noted in found
         if noted is not None and noted.token is not None
     )
 

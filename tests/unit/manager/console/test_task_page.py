@@ -72,6 +72,14 @@ def test_the_history_is_what_is_remembered_and_what_was_logged() -> None:
     assert entries[1].trace == " at X"
 
 
+def test_what_happened_in_another_group_says_where() -> None:
+    """A task that was transferred brings its history along, from under its former name."""
+    there = msgspec.structs.replace(life(8000, "RUNNING", "carla-9"), group="flights", task="delays")
+    before, after = reversed(view(history=(there, life(500, "RUNNING", ANNA))).history)
+    assert before.what == "token 7, generation 3, in group flights as delays"
+    assert after.what == "token 7, generation 3"
+
+
 def test_a_failure_from_before_the_takeover_is_in_the_story_too() -> None:
     """The manager that knew it by heart is gone; the log still has it."""
     failed = Event(id=9, at_ms=NOW - 90_000, type="task.failed", task="t", member="gone-1", cause="boom")

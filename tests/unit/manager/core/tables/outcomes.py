@@ -13,6 +13,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from manager.core.stored_rows import (
+    CarriedHistoryRow,
     Dropped,
     GroupRow,
     MemberRow,
@@ -40,6 +41,7 @@ LETTERS = {
     OwnershipRow: "W",
     RebalanceRow: "H",
     TransferRow: "X",
+    CarriedHistoryRow: "C",
 }
 
 

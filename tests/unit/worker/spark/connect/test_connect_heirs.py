@@ -9,10 +9,18 @@ from uuid import uuid4
 import msgspec
 import pytest
 
+from protocol.names import MAX_NAME_LENGTH
 from worker.sinks.fence import Owner
+from worker.spark.connect.checkpoint import DataFrameCheckpoint
 from worker.spark.connect.handle import RemoteHandle
-from worker.spark.connect.session_record import NotedSession, SessionRecord, noted_session
+from worker.spark.connect.session_record import (
+    NotedSession,
+    SessionRecord,
+    noted_session,
+    read_session_records,
+)
 from worker.spark.connect.sessions import new_session_id
+from worker.spark.folder_names import MOST_BYTES
 
 
 class Query:
@@ -99,3 +107,21 @@ def test_what_an_owner_writes_is_what_the_next_one_reads(monkeypatch: pytest.Mon
     noted = record.read()
     assert noted is not None
     assert noted.token == 9
+
+
+def test_a_name_that_no_folder_can_have_is_in_the_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The manager is asked about the task by its whole name, as it is about those of former versions."""
+    texts: dict[str, str] = {}
+    session: Any = None
+    long = "t" * MAX_NAME_LENGTH + "~after~1795346403"
+    record = SessionRecord("sc://x", Owner("g", long, 7), session, f"/c/g/{long}")
+    monkeypatch.setattr(record, "_folder", SimpleNamespace(create=texts.__setitem__, read=texts.get))
+    record.write(new_session_id(4), 9)
+    texts["old~session"] = new_session_id(5)
+    assert max(map(len, texts)) <= MOST_BYTES
+    entries = {name.removesuffix("~session"): text for name, text in texts.items()}
+    monkeypatch.setattr(DataFrameCheckpoint, "read_all", lambda *_: entries)
+    assert {(each.task, each.token) for each in read_session_records(session, "/c/g")} == {
+        (long, 9),
+        ("old", 5),
+    }
