@@ -232,12 +232,12 @@ def acknowledge(client: AdminClient, group: str, *, as_json: bool, **said: Any) 
     "ack-herd",
     epilog=example(
         "sparkherd alarms ack-herd database-failing --by ann",
-        "sparkherd alarms ack-herd manager-gone --by ann --manager 10.0.0.7:8470",
+        "sparkherd alarms ack-herd manager-gone --by ann --manager-id 10.0.0.7:8470",
     ),
 )
 @click.argument("rule", metavar="RULE")
 @click.option("--by", required=True, metavar="NAME", help="Who has seen it.")
-@click.option("--manager", "manager_id", metavar="ID", help="Only of this manager.")
+@click.option("--manager-id", metavar="ID", help="Only of this manager.")
 @admin_options
 def acknowledge_herd(
     client: AdminClient, rule: str, by: str, manager_id: str | None, *, as_json: bool
