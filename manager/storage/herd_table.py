@@ -97,10 +97,10 @@ class HerdTable:
         """Tell of this manager, and look around."""
         return await self._write(partial(_tell, me=me, figures=figures), within_s)
 
-    async def leave(self, me: ManagerIdentity) -> None:
+    async def leave(self, me: ManagerIdentity, within_s: float) -> None:
         """This manager ends in order, and is not missed."""
         mine = delete(FIGURES).where(FIGURES.c.incarnation == me.incarnation)
-        await self._database.transact(lambda connection: connection.execute(mine))
+        await self._database.transact(lambda connection: connection.execute(mine), within_s)
 
     async def firing(self) -> tuple[AlarmRow, ...]:
         """What fires of no group; `group` is empty."""
@@ -188,9 +188,9 @@ def _store(
 
 def _adopt(connection: Connection, told: Sequence[tuple[AlarmRow, Event]]) -> int:
     events = []
-    for row, event in told:
-        keep = insert_into(ALARMS, connection.dialect.name).values(_stored(row))
-        if connection.execute(keep.on_conflict_do_nothing()).rowcount:
+    for row, event in sorted(told, key=lambda each: each[0].rule):  # in one order: others do the same now
+        keep = insert_into(ALARMS, connection.dialect.name).values(_stored(row)).on_conflict_do_nothing()
+        if connection.execute(keep.returning(ALARMS.c.rule)).first() is not None:
             events.append(event)
     append(connection, events)
     return len(events)

@@ -126,7 +126,7 @@ class HerdWatcher:
         """This manager is not missed from now on, if the database can be told."""
         await self._direct.stop()
         with suppress(StorageError):
-            await self._table.leave(self._me)
+            await self._table.leave(self._me, ANSWER_S)
 
     async def step(self) -> None:
         """Tell of this manager, and look; raises `StorageError` when the database is away."""
