@@ -9,6 +9,7 @@ import signal
 import socket
 import time
 import uuid
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -33,6 +34,8 @@ from manager.storage.base import StorageError
 from manager.storage.cluster_state import ManagerIdentity
 from manager.storage.sql_storage import SqlStorage
 from manager.tls import certificate_of, trust_in_managers
+from manager.watch.figures import own_figures
+from manager.watch.herd_watcher import HerdWatcher
 from protocol.errors import StartupError
 from protocol.messages.groups import Coordinator
 
@@ -109,6 +112,7 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
         await stack.enter_async_context(driver)
         await stack.enter_async_context(token_refresh)
         await stack.enter_async_context(node.alarms)
+        await stack.enter_async_context(_watcher(node, me, outbox))
         await runner.setup()
         context = None if certificate is None else certificate.context
         await web.SockSite(runner, listener, ssl_context=context).start()
@@ -144,6 +148,19 @@ async def _start(
         await storage.close()
         raise
     return node, token_refresh
+
+
+def _watcher(node: Node, me: ManagerIdentity, outbox: Outbox) -> HerdWatcher:
+    return HerdWatcher(
+        me,
+        node.herd,
+        node.alarms,
+        node.routing,
+        outbox.receivers,
+        figures=partial(own_figures, node.tally, node.runtime.meter.loop_lag.worst),
+        wake=node.runtime.feed.wake,
+        is_alone=node.lock is not None,
+    )
 
 
 def identify(settings: ManagerSettings, url: str) -> ManagerIdentity:

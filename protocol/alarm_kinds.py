@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Final, NamedTuple
 
 
@@ -23,21 +23,40 @@ class AlarmKind(StrEnum):
     CHECKPOINT_GROWING = "checkpoint_growing"
     WORKER_OVERLOADED = "worker_overloaded"
     WORKER_HEAP = "worker_heap"
+    MANAGER_GONE = "manager_gone"
+    MANAGER_LOOP_LAG = "manager_loop_lag"
+    MANAGER_MEMORY = "manager_memory"
+    DATABASE_FAILING = "database_failing"
+    DATABASE_SLOW = "database_slow"
+
+
+class About(Enum):
+    """What an alarm is about. Those of managers and of the database are of no group, but of the herd."""
+
+    TASK = "task"
+    WORKER = "worker"
+    MANAGER = "manager"
+    DATABASE = "database"
 
 
 class KindTraits(NamedTuple):
     """What goes with a kind.
 
     `unit` is that of thresholds and values; None where the condition holds or does not, and there is no
-    threshold. One `of_workers` is about a worker instead of a task. One with a `window` looks at what came
-    within it, one with a `floor` does not hold before that many milliseconds, whatever the threshold.
+    threshold. One with a `window` looks at what came within it, one with a `floor` does not hold before that
+    many milliseconds, whatever the threshold.
     """
 
     meaning: str
     unit: str | None = None
-    of_workers: bool = False
+    about: About = About.TASK
     window: bool = False
     floor: bool = False
+
+    @property
+    def of_herd(self) -> bool:
+        """Whether its alarms are of no group."""
+        return self.about in {About.MANAGER, About.DATABASE}
 
 
 TRAITS: Final[dict[AlarmKind, KindTraits]] = {
@@ -53,12 +72,27 @@ TRAITS: Final[dict[AlarmKind, KindTraits]] = {
     AlarmKind.STATE_SIZE: KindTraits("the state of a query", "bytes"),
     AlarmKind.STATE_GROWING: KindTraits("what the state of a query has gained", "bytes", window=True),
     AlarmKind.CHECKPOINT_GROWING: KindTraits(
-        "what the checkpoints that a worker sees have gained", "bytes", of_workers=True, window=True
+        "what the checkpoints that a worker sees have gained", "bytes", about=About.WORKER, window=True
     ),
     AlarmKind.WORKER_OVERLOADED: KindTraits(
-        "the load of a worker's tasks by its capacity", "load", of_workers=True
+        "the load of a worker's tasks by its capacity", "load", about=About.WORKER
     ),
     AlarmKind.WORKER_HEAP: KindTraits(
-        "the share of a worker's heap in use after a collection", "percent", of_workers=True
+        "the share of a worker's heap in use after a collection", "percent", about=About.WORKER
+    ),
+    AlarmKind.MANAGER_GONE: KindTraits(
+        "a manager that has not ended in order says nothing", about=About.MANAGER
+    ),
+    AlarmKind.MANAGER_LOOP_LAG: KindTraits(
+        "how late the event loop of a manager is", "s", about=About.MANAGER
+    ),
+    AlarmKind.MANAGER_MEMORY: KindTraits(
+        "the share of its memory that a manager takes", "percent", about=About.MANAGER
+    ),
+    AlarmKind.DATABASE_FAILING: KindTraits(
+        "the share of a manager's transactions that failed", "percent", about=About.DATABASE, window=True
+    ),
+    AlarmKind.DATABASE_SLOW: KindTraits(
+        "how long a manager's transactions take on average", "s", about=About.DATABASE, window=True
     ),
 }

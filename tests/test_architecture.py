@@ -58,13 +58,14 @@ ROOMS = {
         "background": {"access", "storage"},
         "outbox": {"background", "clock", "core", "metrics", "settings", "storage"},
         "runtime": {"background", "clock", "core", "metrics", "outbox", "settings", "storage"},
+        "watch": {"background", "clock", "core", "outbox", "storage"},
         "cluster": {"background", "clock", "core", "runtime", "settings", "storage"},
         "http": {"access", "background", "cluster", "core", "outbox", "runtime", "storage"},
         "console": {"access", "background", "clock", "cluster", "core", "http", "runtime", "storage"},
         "app": {"access", "background", "cluster", "console", "http", "runtime"},
         "daemon": {
             *("access", "app", "background", "cluster", "http", "outbox", "runtime", "settings", "storage"),
-            "tls",
+            *("tls", "watch"),
         },
     },
     "worker": {

@@ -75,7 +75,7 @@ def _show(answer: AlarmListResponse, *, as_json: bool) -> None:
         print_json(answer.alarms)
         return
     print_table(
-        ("SEVERITY", "STATE", "GROUP", "RULE", "TASK OR WORKER", "SINCE", "VALUE", "ABOVE", "SEEN BY"),
+        ("SEVERITY", "STATE", "GROUP", "RULE", "OF", "SINCE", "VALUE", "ABOVE", "SEEN BY"),
         map(_row, answer.alarms),
     )
     if answer.total > len(answer.alarms):
@@ -90,7 +90,7 @@ def _row(alarm: Alarm) -> tuple[object, ...]:
         state,
         alarm.group,
         alarm.rule,
-        alarm.task or alarm.member,
+        alarm.task or alarm.member or alarm.manager or ("database" if alarm.group is None else None),
         since,
         _figure(alarm.value),
         _figure(alarm.threshold),
@@ -226,6 +226,27 @@ def acknowledge(client: AdminClient, group: str, *, as_json: bool, **said: Any) 
     count = client.call("POST", path, said, into=AcknowledgeResponse).acknowledged
     result = {"group": group, "rule": said["rule"], "acknowledged": count}
     tell(result, f"{said['rule']}: {count} acknowledged", as_json=as_json)
+
+
+@command.command(
+    "ack-herd",
+    epilog=example(
+        "sparkherd alarms ack-herd database-failing --by ann",
+        "sparkherd alarms ack-herd manager-gone --by ann --manager-id 10.0.0.7:8470",
+    ),
+)
+@click.argument("rule", metavar="RULE")
+@click.option("--by", required=True, metavar="NAME", help="Who has seen it.")
+@click.option("--manager-id", metavar="ID", help="Only of this manager.")
+@admin_options
+def acknowledge_herd(
+    client: AdminClient, rule: str, by: str, manager_id: str | None, *, as_json: bool
+) -> None:
+    """Say that somebody has seen what fires of managers or the database by a rule."""
+    said = {"rule": rule, "by": by, "manager": manager_id}
+    path = path_of("alarms", "acknowledge")
+    count = client.call("POST", path, said, into=AcknowledgeResponse).acknowledged
+    tell({"rule": rule, "acknowledged": count}, f"{rule}: {count} acknowledged", as_json=as_json)
 
 
 command.add_command(list_receivers)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from manager.storage.alarm_table import AlarmTable, FiringAlarm
+    from manager.storage.herd_table import HerdTable
     from protocol.messages.alarms import AlarmRule, Silence
 
     Use = Callable[[tuple[AlarmRule, ...], tuple[Silence, ...]], None]
@@ -30,8 +31,9 @@ class HerdAlarms:
     While the database cannot be read, what is known goes on to count.
     """
 
-    def __init__(self, table: AlarmTable, use: Use) -> None:
+    def __init__(self, table: AlarmTable, herd: HerdTable, use: Use) -> None:
         self._table = table
+        self._herd = herd
         self._use = use
         self._rules: Versioned[AlarmRule] = Versioned(-1, ())
         self._silences: Versioned[Silence] = Versioned(-1, ())
@@ -76,9 +78,23 @@ class HerdAlarms:
         """All silences that are kept, as they are now; raises `StorageError`."""
         return (await self._table.silences()).entries
 
+    @property
+    def known(self) -> tuple[tuple[AlarmRule, ...], tuple[Silence, ...]] | None:
+        """The rules and silences that count at the moment; None before any were read."""
+        is_read = self._rules.version >= 0 and self._silences.version >= 0
+        return (self._rules.entries, self._silences.entries) if is_read else None
+
     async def firing(self) -> list[FiringAlarm]:
-        """What fires in any group; raises `StorageError`."""
-        return await self._table.firing()
+        """What fires in any group, and of none, which is empty then; raises `StorageError`."""
+        return [*await self._herd.firing(), *await self._table.firing()]
+
+    async def acknowledge(self, rule: str, subject: str | None, by: str, at_ms: int) -> int:
+        """Note who has seen what fires of no group, of one subject or all; raises `StorageError`.
+
+        Returns:
+            Of how many alarms nobody had.
+        """
+        return await self._herd.acknowledge(rule, subject, by, at_ms)
 
     async def put_rules(self, rules: Sequence[AlarmRule], seen: int) -> bool:
         """Replace all rules, if they are of the version that was `seen`; raises `StorageError`."""

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from manager.storage.audit_table import AuditTable
     from manager.storage.base import EventLog
     from manager.storage.cluster_state import ManagerIdentity
+    from manager.storage.herd_table import HerdTable
     from manager.storage.sql_storage import SqlStorage
+    from manager.storage.tally import TransactionTally
     from manager.storage.token_table import TokenTable
     from manager.storage.transfer_table import TransferTable
 
@@ -40,6 +42,8 @@ class Node:
     audit: AuditTable
     transfers: TransferTable
     alarms: HerdAlarms
+    herd: HerdTable
+    tally: TransactionTally
     lock: ProcessLock | None
 
     async def leave(self) -> None:
@@ -76,7 +80,7 @@ async def open_node(settings: ManagerSettings, storage: SqlStorage, me: ManagerI
     else:
         controller = SingleManager(held_slots, storage.leases, routing, runtime.slots)
     directory = Directory(held_slots, routing, storage, runtime)
-    alarms = HerdAlarms(storage.alarms, runtime.use_alarms)
+    alarms = HerdAlarms(storage.alarms, storage.herd, runtime.use_alarms)
     return Node(
         runtime,
         controller,
@@ -87,5 +91,7 @@ async def open_node(settings: ManagerSettings, storage: SqlStorage, me: ManagerI
         storage.audit,
         storage.transfers,
         alarms,
+        storage.herd,
+        storage.tally,
         lock,
     )

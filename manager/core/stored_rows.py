@@ -251,6 +251,9 @@ class RebalanceRow(Row, frozen=True, kw_only=True):
 class AlarmRow(Row, frozen=True, kw_only=True):
     """An alarm that fires, or one that did; `subject` is `task:NAME` or `member:ID`.
 
+    Those of `manager:ID` and of the `database` are of no group, `group` is empty then; they are stored
+    elsewhere (`manager.storage.herd_table`).
+
     All times are since 1970. `since_ms` is when the condition began to hold. `told_at_ms` is when its
     receivers were told last, 0 if they never were, and `resolved_at_ms` is 0 while it fires. `kind`,
     `severity`, `threshold` and `receivers` are those of the rule when it fired: whoever was told hears of the

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import case, select, update
+from sqlalchemy import case, delete, select, update
 
 from manager.core.stored_rows import GroupRow, OwnershipRow, TransferRow
+from manager.storage.herd_table import FIGURES
 from manager.storage.lease_table import HAS_EXPIRED
 from manager.storage.migrate import schema_of, take_turns
 from manager.storage.schema import MANAGERS, TABLES
@@ -29,6 +30,7 @@ def raise_numbers(connection: Connection, now_ms: int, above: int = 0) -> int:
     find their generation unknown and join again. Nobody knows who has run a task since, and may write for it
     yet, so every one is to be settled (`manager.core.tasks.settling`), also one that is STOPPED in the copy.
     What is packed for another group (`manager.core.tasks.transfers`) is packed again, with all this.
+    Nobody misses the managers of the copy.
 
     Args:
         connection: of the caller's transaction.
@@ -50,6 +52,7 @@ def raise_numbers(connection: Connection, now_ms: int, above: int = 0) -> int:
     groups, ownership, transfers = TABLES[GroupRow], TABLES[OwnershipRow], TABLES[TransferRow]
     packed = transfers.c.leaves & (transfers.c.step == TransferStep.STOPPED)
     connection.execute(update(transfers).where(packed).values(step=TransferStep.STOPPING, parcel=None))
+    connection.execute(delete(FIGURES))
     connection.execute(update(groups).values(generation=groups.c.generation + FURTHER))
     least, following = next_number(above, now_ms), ownership.c.token + 1
     higher = case((following > least, following), else_=least)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import text
 
 from manager.storage.alarm_table import AlarmTable
 from manager.storage.audit_table import AuditTable
 from manager.storage.base import NO_FENCE, StorageError
-from manager.storage.database import OpenedFile, database_at, first_line
+from manager.storage.database import ANSWER_S, OpenedFile, database_at, first_line
 from manager.storage.event_log import SqlEventLog
 from manager.storage.event_numbering import append
+from manager.storage.herd_table import HerdTable
 from manager.storage.lease_table import LeaseTable, hold_fence
 from manager.storage.migrate import VERSION_TABLE, upgrade, with_schema
 from manager.storage.row_reader import group_sizes, read_rows, still_unreadable
 from manager.storage.row_writer import write_rows
 from manager.storage.stored_groups import announced_assignors, group_statuses, summaries
+from manager.storage.tally import TransactionTally
 from manager.storage.token_table import TokenTable
 from manager.storage.transfer_table import TransferTable
 from protocol.messages.events import Event
@@ -33,11 +35,13 @@ if TYPE_CHECKING:
     from protocol.messages.assignors import GroupAssignors
     from protocol.messages.groups import GroupSummary
 
+T = TypeVar("T")
+
 _TOUCH = text(f"UPDATE {VERSION_TABLE} SET version_num = version_num")  # noqa: S608 - a constant
 
 
 class SqlStorage:
-    """`Storage` over any database that SQLAlchemy and we know."""
+    """`Storage` over any database that SQLAlchemy and we know; `tally` counts what is to be stored."""
 
     def __init__(self, url: str) -> None:
         self._database = database_at(url)
@@ -48,6 +52,8 @@ class SqlStorage:
         self.audit = AuditTable(self._database)
         self.transfers = TransferTable(self._database)
         self.alarms = AlarmTable(self._database)
+        self.tally = TransactionTally()
+        self.herd = HerdTable(self._database, self._write)
 
     async def open(self) -> None:
         """Connect and migrate."""
@@ -108,11 +114,13 @@ class SqlStorage:
         """Write the schema's version once more."""
         await self._write(lambda connection: connection.execute(_TOUCH))
 
-    async def _write(self, work: Callable[[Connection], object]) -> None:
+    async def _write(self, work: Callable[[Connection], T], within_s: float | None = ANSWER_S) -> T:
         """A transaction; what is written to a file that is not there any more is gone with the process."""
-        self._check_file()
-        await self._database.transact(work)
-        self._check_file()
+        with self.tally.counting():
+            self._check_file()
+            done = await self._database.transact(work, within_s)
+            self._check_file()
+            return done
 
     async def close(self) -> None:
         """Close every connection."""

@@ -1,4 +1,4 @@
-"""What a receiver of alarms is told: one rule's alarms of one group that began, go on or ended together."""
+"""What a receiver of alarms is told: one rule's alarms of a group, or of none, that began, go on or ended."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ class Severity(StrEnum):
 class AlarmSubject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one alarm is about.
 
-    `task` or `member` says whose alarm it is, `worker` who owns that task. `value` and `threshold` are in the
-    unit of the rule's kind; `since_ms` (since 1970) is when the condition began to hold. `causes` are the
-    last ones that are known, the newest first.
+    `task`, `member` or `manager` says whose alarm it is, none of them that it is the database's. `worker` is
+    who owns that task. `value` and `threshold` are in the unit of the rule's kind; `since_ms` (since 1970) is
+    when the condition began to hold. `causes` are the last ones that are known, the newest first.
     """
 
     since_ms: int
     task: str | None = None
     member: str | None = None
+    manager: str | None = None
     worker: str | None = None
     value: float | None = None
     threshold: float | None = None

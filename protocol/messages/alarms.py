@@ -135,12 +135,13 @@ class SilenceListResponse(Response, frozen=True, kw_only=True):
 class Alarm(msgspec.Struct, frozen=True, kw_only=True):
     """One alarm as it stands: `state` is `pending`, `firing` or `resolved`.
 
-    `task` or `member` is what it is about. `since_ms` is when the condition began to hold, the other times
+    `task`, `member` or `manager` is what it is about, or the database; the last two are of no group, `group`
+    is null then. `since_ms` is when the condition began to hold, the other times
     are null until that has happened; all are since 1970. `told_at_ms` is when receivers were told last.
     `silenced` says that nobody is told for now.
     """
 
-    group: str
+    group: str | None
     rule: str
     kind: str
     severity: Severity
@@ -148,6 +149,7 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
     since_ms: int
     task: str | None = None
     member: str | None = None
+    manager: str | None = None
     worker: str | None = None
     value: float | None = None
     threshold: float | None = None
@@ -190,6 +192,14 @@ class AcknowledgeRequest(Request, frozen=True, kw_only=True):
     by: Person
     task: Name | None = None
     member: str | None = None
+
+
+class AcknowledgeHerdRequest(Request, frozen=True, kw_only=True):
+    """`by` has seen what fires of no group by a rule, of one `manager` or of all, or of the database."""
+
+    rule: Name
+    by: Person
+    manager: str | None = None
 
 
 class AcknowledgeResponse(Response, frozen=True, kw_only=True):

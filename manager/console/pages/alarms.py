@@ -12,9 +12,9 @@ from manager.console.page import Page, PageRequest
 from manager.console.pages.links import group_api, group_path, task_path, with_query, worker_path
 from manager.console.pages.task_alarms import alarm_figure
 from manager.console.paging import ListPage, list_page
-from protocol.alarm_kinds import TRAITS
+from protocol.alarm_kinds import TRAITS, About
 from protocol.messages.alarm_notice import Severity
-from protocol.messages.alarms import AcknowledgeRequest
+from protocol.messages.alarms import AcknowledgeHerdRequest, AcknowledgeRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 UNITS: Final = {kind.value: traits.unit for kind, traits in TRAITS.items()}
 """A manager of another version may have stored other kinds."""
+OF_HERD: Final = {About.MANAGER: "all managers", About.DATABASE: "the database"}
+HERD: Final = "herd"
+"""Where an alarm is that is of no group."""
 ANYBODY: Final = "console"
 """Who has acknowledged an alarm where nobody has to log in."""
 
@@ -120,13 +123,18 @@ async def alarms(page_data: PageData, request: PageRequest) -> Page:
     """The page at `/alarms`."""
     found = await page_data.firing_alarms()
     data = AlarmsData(
-        firing=[alarm for alarm in found if request.caller.covers(alarm.group)],
+        firing=[alarm for alarm in found if _may_see(request.caller, alarm)],
         rules=(await page_data.alarm_rules()).rules,
         silences=await page_data.silences(),
     )
     newest = await page_data.latest_events(limit=1)
     view = alarms_page(data, request, page_data.now_ms())
     return Page("alarms.html", "Alarms", "alarms", view, newest[0].id if newest else 0)
+
+
+def _may_see(caller: Caller, alarm: Alarm) -> bool:
+    """As the API answers: what is of no group is not for who is for some groups."""
+    return not caller.is_limited if alarm.group is None else caller.covers(alarm.group)
 
 
 def alarms_page(data: AlarmsData, request: PageRequest, now_ms: int) -> AlarmsPage:
@@ -160,10 +168,10 @@ def name_of(caller: Caller) -> str:
 def _alarm_line(alarm: Alarm, by: str) -> AlarmLine:
     subject, path = _subject(alarm)
     unit = UNITS.get(alarm.kind)
-    wanted = AcknowledgeRequest(rule=alarm.rule, by=by, task=alarm.task, member=alarm.member)
+    call, body = _acknowledging(alarm, by)
     return AlarmLine(
-        group=alarm.group,
-        group_path=group_path(alarm.group),
+        group=alarm.group or HERD,
+        group_path="/" if alarm.group is None else group_path(alarm.group),
         rule=alarm.rule,
         kind=alarm.kind.replace("_", " "),
         severity=alarm.severity.value,
@@ -177,12 +185,25 @@ def _alarm_line(alarm: Alarm, by: str) -> AlarmLine:
         silenced=alarm.silenced,
         acknowledged_by=alarm.acknowledged_by,
         receivers=", ".join(alarm.receivers) or "nobody",
-        call=f"POST {group_api(alarm.group)}/alarms/acknowledge",
-        body=msgspec.json.encode(wanted).decode(),
+        call=call,
+        body=body,
     )
 
 
+def _acknowledging(alarm: Alarm, by: str) -> tuple[str, str]:
+    wanted: AcknowledgeRequest | AcknowledgeHerdRequest
+    if alarm.group is None:
+        call = "POST /v1/alarms/acknowledge"
+        wanted = AcknowledgeHerdRequest(rule=alarm.rule, by=by, manager=alarm.manager)
+    else:
+        call = f"POST {group_api(alarm.group)}/alarms/acknowledge"
+        wanted = AcknowledgeRequest(rule=alarm.rule, by=by, task=alarm.task, member=alarm.member)
+    return call, msgspec.json.encode(wanted).decode()
+
+
 def _subject(alarm: Alarm) -> tuple[str, str]:
+    if alarm.group is None:
+        return alarm.manager or "database", "/#managers"
     if alarm.task is not None:
         return alarm.task, task_path(alarm.group, alarm.task)
     if alarm.member is not None:
@@ -203,6 +224,9 @@ def _rule_line(rule: AlarmRule) -> RuleLine:
 
 
 def _about(rule: AlarmRule) -> Iterator[str]:
+    if (about := TRAITS[rule.kind].about) in OF_HERD:
+        yield OF_HERD[about]
+        return
     yield "all groups" if rule.groups == "*" else f"groups {rule.groups}"
     if rule.tasks != "*":
         yield f"tasks {rule.tasks}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from manager.core.alarms.globs import fits
-from protocol.alarm_kinds import TRAITS
+from protocol.alarm_kinds import TRAITS, About
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,10 +32,15 @@ class AlarmBook:
 
     def of_group(self, group: str) -> tuple[AlarmRule, ...]:
         """The rules that are about anything in that group."""
-        return tuple(rule for rule in self.rules if fits(rule.groups, group))
+        return tuple(
+            rule for rule in self.rules if not TRAITS[rule.kind].of_herd and fits(rule.groups, group)
+        )
 
     def is_silenced(self, rule: str, group: str, task: str | None, wall_ms: int) -> bool:
-        """Whether nobody is told of that rule's alarm now; `task` is None of a worker's."""
+        """Whether nobody is told of that rule's alarm now.
+
+        `task` is None of what is not a task's, and `group` empty of what is of no group.
+        """
         return any(
             wall_ms < silence.ends_at_ms
             and fits(silence.rules, rule)
@@ -54,14 +59,23 @@ def for_task(rules: Iterable[AlarmRule], task: str, labels: Mapping[str, str]) -
     last = {
         (rule.kind, rule.severity): rule
         for rule in rules
-        if not TRAITS[rule.kind].of_workers and fits(rule.tasks, task) and _labelled(rule, labels)
+        if TRAITS[rule.kind].about is About.TASK and fits(rule.tasks, task) and _labelled(rule, labels)
     }
     return tuple(rule for rule in last.values() if rule.enabled)
 
 
 def for_workers(rules: Iterable[AlarmRule]) -> tuple[AlarmRule, ...]:
     """Those of `rules`, all of one group, that count for its workers."""
-    last = {(rule.kind, rule.severity): rule for rule in rules if TRAITS[rule.kind].of_workers}
+    return _last(rule for rule in rules if TRAITS[rule.kind].about is About.WORKER)
+
+
+def for_herd(rules: Iterable[AlarmRule]) -> tuple[AlarmRule, ...]:
+    """Those of `rules` that count for managers and the database."""
+    return _last(rule for rule in rules if TRAITS[rule.kind].of_herd)
+
+
+def _last(rules: Iterable[AlarmRule]) -> tuple[AlarmRule, ...]:
+    last = {(rule.kind, rule.severity): rule for rule in rules}
     return tuple(rule for rule in last.values() if rule.enabled)
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from protocol.alarm_kinds import TRAITS
+from protocol.alarm_kinds import TRAITS, About
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from protocol.messages.alarms import AlarmRule
+
+
+ABOUT: Final = {About.WORKER: "workers", About.MANAGER: "managers", About.DATABASE: "the database"}
 
 
 def problems_of(
@@ -44,12 +47,16 @@ def _of_thresholds(rule: AlarmRule) -> Iterator[tuple[str, str]]:
 
 
 def _of_subjects(rule: AlarmRule) -> Iterator[tuple[str, str]]:
-    if not TRAITS[rule.kind].of_workers:
+    traits = TRAITS[rule.kind]
+    if traits.about is About.TASK:
         return
+    fault = f"a rule of kind {rule.kind.value} is about {ABOUT[traits.about]}"
+    if traits.of_herd and rule.groups != "*":
+        yield "groups", f"{fault}, of no group"
     if rule.tasks != "*":
-        yield "tasks", f"a rule of kind {rule.kind.value} is about workers, not tasks"
+        yield "tasks", f"{fault}, not tasks"
     if rule.labels:
-        yield "labels", f"a rule of kind {rule.kind.value} is about workers, not tasks"
+        yield "labels", f"{fault}, not tasks"
 
 
 def _of_receivers(rule: AlarmRule, receivers: Collection[str] | None) -> Iterator[tuple[str, str]]:

@@ -74,11 +74,11 @@ class Findings:
 
 def subject_of(row: AlarmRow, causes: tuple[str, ...] = ()) -> AlarmSubject:
     """What one alarm is about, as it is told."""
-    task, member = task_of(row.subject), member_of(row.subject)
     return AlarmSubject(
         since_ms=row.since_ms,
-        task=task,
-        member=member,
+        task=task_of(row.subject),
+        member=member_of(row.subject),
+        manager=manager_of(row.subject),
         worker=row.worker,
         value=row.value,
         threshold=row.threshold,
@@ -88,13 +88,21 @@ def subject_of(row: AlarmRow, causes: tuple[str, ...] = ()) -> AlarmSubject:
 
 TASK: Final = "task:"
 MEMBER: Final = "member:"
+MANAGER: Final = "manager:"
+DATABASE: Final = "database"
+"""There is one."""
 
 
 def task_of(subject: str) -> str | None:
-    """The task that an alarm is about, None if it is a worker."""
+    """The task that an alarm is about, None if it is something else."""
     return subject.removeprefix(TASK) if subject.startswith(TASK) else None
 
 
 def member_of(subject: str) -> str | None:
-    """The worker that an alarm is about, None if it is a task."""
+    """The worker that an alarm is about, None if it is something else."""
     return subject.removeprefix(MEMBER) if subject.startswith(MEMBER) else None
+
+
+def manager_of(subject: str) -> str | None:
+    """The manager that an alarm is about, None if it is something else."""
+    return subject.removeprefix(MANAGER) if subject.startswith(MANAGER) else None

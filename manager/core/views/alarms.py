@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from manager.core import checks
 from manager.core.alarms.alarms import Key
-from manager.core.alarms.findings import member_of, task_of
+from manager.core.alarms.findings import manager_of, member_of, task_of
 from protocol.messages.alarm_notice import Severity
 from protocol.messages.alarms import Alarm, AlarmListResponse
 
@@ -48,7 +48,8 @@ def page_of(found: Iterable[Alarm], limit: int) -> AlarmListResponse:
 def _place(alarm: Alarm) -> tuple[object, ...]:
     newest = -(alarm.resolved_at_ms or alarm.fired_at_ms or alarm.since_ms)
     severity = 0 if alarm.state == RESOLVED else _SEVERITIES.index(alarm.severity)
-    return _STATES.index(alarm.state), severity, newest, alarm.rule, alarm.task or "", alarm.member or ""
+    subject = alarm.task or alarm.member or alarm.manager or ""
+    return _STATES.index(alarm.state), severity, newest, alarm.rule, subject
 
 
 def shown(row: AlarmRow, book: AlarmBook, wall_ms: int, alarms: GroupAlarms | None = None) -> Alarm:
@@ -58,7 +59,7 @@ def shown(row: AlarmRow, book: AlarmBook, wall_ms: int, alarms: GroupAlarms | No
     if alarms is not None and not is_over and value is not None:
         value = alarms.values.get(Key(row.rule, row.subject), value)
     return Alarm(
-        group=row.group,
+        group=row.group or None,
         rule=row.rule,
         kind=row.kind,
         severity=Severity(row.severity),
@@ -66,6 +67,7 @@ def shown(row: AlarmRow, book: AlarmBook, wall_ms: int, alarms: GroupAlarms | No
         since_ms=row.since_ms,
         task=task,
         member=member_of(row.subject),
+        manager=manager_of(row.subject),
         worker=row.worker,
         value=value,
         threshold=row.threshold,

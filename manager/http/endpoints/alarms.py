@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from manager.background.herd_alarms import etag_of_rules, rules_response
 from manager.core.alarms.book import AlarmBook
 from manager.core.alarms.checking import problems_of
-from manager.core.alarms.findings import MEMBER, TASK
+from manager.core.alarms.findings import MANAGER, MEMBER, TASK
 from manager.core.commands import AcknowledgeAlarms, ListAlarms
 from manager.core.views.alarms import page_of, shown
 from manager.http.authorization import caller_of
@@ -38,12 +38,13 @@ if TYPE_CHECKING:
 
 RULES: Final = "/v1/alarms/rules"
 SILENCES: Final = "/v1/alarms/silences"
+ACKNOWLEDGE: Final = "/v1/alarms/acknowledge"
 OF_GROUP: Final = "/v1/groups/{group}/alarms"
 UNSTORED: Final = {"Cache-Control": "no-cache"}
 
 
 class AlarmHandlers:
-    """Rules and silences are the herd's, alarms are of groups.
+    """Rules and silences are the herd's, alarms are of groups, but for those of managers and the database.
 
     A rule may tell those of `receivers`, which may change; anybody without them.
     """
@@ -60,7 +61,7 @@ class AlarmHandlers:
 
     def endpoints(self) -> list[Endpoint]:
         """All below /v1/alarms, and the alarms of a group."""
-        return [*self._of_herd(), *self._of_silences(), *self._of_groups()]
+        return [*self._of_herd(), *self._of_no_group(), *self._of_silences(), *self._of_groups()]
 
     def _of_herd(self) -> list[Endpoint]:
         return [
@@ -68,7 +69,7 @@ class AlarmHandlers:
                 "GET",
                 "/v1/alarms",
                 "listAlarms",
-                "What fires in all groups, the worst and newest first",
+                "What fires in all groups and of none, the worst and newest first",
                 self.firing,
                 role=Role.VIEWER,
                 any_group=True,
@@ -98,6 +99,20 @@ class AlarmHandlers:
                 sends=("ETag",),
                 errors=(ErrorCode.PRECONDITION_FAILED,),
             ),
+        ]
+
+    def _of_no_group(self) -> list[Endpoint]:
+        return [
+            Endpoint(
+                "POST",
+                ACKNOWLEDGE,
+                "acknowledgeHerdAlarms",
+                "Say that somebody has seen what fires of managers or the database",
+                self.acknowledge_herd,
+                role=Role.OPERATOR,
+                body=messages.AcknowledgeHerdRequest,
+                response=messages.AcknowledgeResponse,
+            )
         ]
 
     def _of_silences(self) -> list[Endpoint]:
@@ -159,13 +174,16 @@ class AlarmHandlers:
         ]
 
     async def firing(self, call: Call[None, messages.AlarmListQuery]) -> Outcome:
-        """As it is stored, whichever manager has the group; of the groups that the caller may know of."""
+        """As it is stored, whichever manager has the group; of the groups that the caller may know of.
+
+        Who may know of some groups only sees nothing of managers and the database.
+        """
         asked, caller, wall_ms = call.asked, caller_of(call.request), _now_ms()
         book = AlarmBook(silences=await self._alarms.silences())
         found = [
             shown(row, book, wall_ms)
             for row in await self._alarms.firing()
-            if caller.covers(row.group)
+            if (caller.covers(row.group) if row.group else not caller.is_limited)
             and asked.severity in {None, row.severity}
             and asked.rule in {None, row.rule}
             and asked.group in {None, row.group}
@@ -247,6 +265,13 @@ class AlarmHandlers:
             subject = MEMBER + body.member
         command = AcknowledgeAlarms(rule=body.rule, by=body.by, subject=subject)
         return await self._runtime.ask(call.group, command)
+
+    async def acknowledge_herd(self, call: Call[messages.AcknowledgeHerdRequest, None]) -> Outcome:
+        """In the database, which whoever looks goes by."""
+        body = call.body
+        subject = None if body.manager is None else MANAGER + body.manager
+        count = await self._alarms.acknowledge(body.rule, subject, body.by, _now_ms())
+        return messages.AcknowledgeResponse(acknowledged=count)
 
     @property
     def _known_receivers(self) -> Collection[str] | None:

@@ -525,6 +525,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
                 "since_ms": NOW_MS,
                 "task": TASK,
                 "member": None,
+                "manager": None,
                 "worker": ME,
                 "value": 1260.0,
                 "threshold": 600.0,
@@ -540,6 +541,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
         "total": 1,
     },
     alarms.AcknowledgeRequest: {"rule": "lag", "by": "ann", "task": TASK, "member": None},
+    alarms.AcknowledgeHerdRequest: {"rule": "manager-gone", "by": "ann", "manager": "10.0.0.7:8470"},
     alarms.AcknowledgeResponse: {**DONE, "acknowledged": 1},
     alarm_receivers.AlarmReceiverListResponse: {
         **DONE,

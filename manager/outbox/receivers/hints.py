@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from protocol.alarm_kinds import AlarmKind
+
 RECEIVER_AWAY: Final = "receiver_away"
 """The kind of alarms about receivers themselves."""
 TEST: Final = "test"
@@ -16,6 +18,24 @@ _HINTS: Final = {
         "`sparkherd alarms test-receiver` tries it again; what it missed comes when it takes messages again."
     ),
     TEST: "Nothing: this is a test.",
+    AlarmKind.MANAGER_GONE.value: (
+        "Look whether its process runs, and at the end of its log. The others have its groups by now, as "
+        "`sparkherd managers list` shows; the alarm ends when it is back, or a day later."
+    ),
+    AlarmKind.MANAGER_LOOP_LAG.value: (
+        "Its answers and heartbeats are late: look at the load of its machine, and how many groups and tasks "
+        "it has (`sparkherd managers list`); another manager would take some."
+    ),
+    AlarmKind.MANAGER_MEMORY.value: (
+        "Give it more memory, or another manager to share its groups with, before the system ends it."
+    ),
+    AlarmKind.DATABASE_FAILING.value: (
+        "Look whether the database runs, takes connections, and has room on its disk. Queries run on "
+        "meanwhile, but nothing can be changed or handed over."
+    ),
+    AlarmKind.DATABASE_SLOW.value: (
+        "Look at the load, the disk and the locks of the database, and at the network to it."
+    ),
 }
 
 

@@ -33,12 +33,17 @@ def incidents_of(event: Event) -> Iterator[Incident]:
         yield Incident(_key("events pruned", str(event.id)), event)
         return
     for subject in event.alarm.subjects:
-        key = _key(event.group, event.alarm.rule, subject.task and f"task {subject.task}", subject.member)
+        key = _key(event.group, event.alarm.rule, *_names(subject))
         yield Incident(key, _narrowed(event, event.alarm, (subject,), 1))
     more = event.alarm.count - len(event.alarm.subjects)
     if more > 0:
         key = _key(event.group, event.alarm.rule, "and more")
         yield Incident(key, _narrowed(event, event.alarm, (), more))
+
+
+def _names(subject: AlarmSubject) -> tuple[str | None, ...]:
+    task, manager = subject.task, subject.manager
+    return task and f"task {task}", subject.member, manager and f"manager {manager}"
 
 
 def _narrowed(event: Event, notice: AlarmNotice, subjects: tuple[AlarmSubject, ...], count: int) -> Event:

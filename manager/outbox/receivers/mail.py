@@ -5,14 +5,19 @@ from __future__ import annotations
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import formatdate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from manager.outbox.receivers.template import render_html
+from protocol.alarm_kinds import TRAITS, About
 
 if TYPE_CHECKING:
     from manager.outbox.receivers.file import DeclaredReceiver
     from manager.outbox.receivers.sections import EmailReceiver
     from protocol.messages.events import Event
+
+
+TOGETHER_MS: Final = 600_000
+OF_DATABASE: Final = frozenset(kind.value for kind, each in TRAITS.items() if each.about is About.DATABASE)
 
 
 def mail_of(
@@ -43,5 +48,13 @@ def mail_of(
 
 
 def message_id(receiver: str, sender: str, event: Event) -> str:
-    """Of the event, by which a mailbox can tell a repeat; its time tells it from one of another database."""
-    return f"<sparkherd.{event.id}.{event.at_ms}.{receiver[:64]}@{sender.rpartition('@')[2]}>"
+    """Of the event, by which a mailbox can tell a repeat; its time tells it from one of another database.
+
+    What managers tell by themselves has no number: what several of them say of one rule within a while, when
+    the database goes away, is one mail.
+    """
+    number = f"{event.id}.{event.at_ms}"
+    if event.id == 0 and event.alarm is not None and event.alarm.kind in OF_DATABASE:
+        told = "again" if event.alarm.is_repeat else "direct"
+        number = f"{told}.{event.at_ms // TOGETHER_MS}.{event.alarm.rule[:64]}"
+    return f"<sparkherd.{number}.{receiver[:64]}@{sender.rpartition('@')[2]}>"

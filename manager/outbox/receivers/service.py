@@ -31,10 +31,11 @@ from protocol.messages.alarm_receivers import (
 if TYPE_CHECKING:
     from manager.metrics.meter import Meter
     from manager.outbox.feed import Feed
-    from manager.outbox.receivers.channel import Channel
+    from manager.outbox.receivers.channel import Channel, Taken
     from manager.outbox.receivers.file import DeclaredReceiver, DeclaredReceivers
     from manager.outbox.sender import WebhookRouting
     from manager.storage.base import EventLog
+    from protocol.messages.events import Event
 
 log = structlog.get_logger(__name__)
 
@@ -103,21 +104,38 @@ class AlarmReceivers:
 
     async def test(self, name: str) -> ReceiverTestResponse | None:
         """Send a test message from here, beside all that waits; None if there is no such receiver."""
-        receiver = next((each for each in self._declared.receivers if each.name == name), None)
-        if receiver is None or self._poster is None:
+        receiver = self._receiver(name)
+        if receiver is None:
+            return None
+        ends = (False, True) if trial_needs_an_end(receiver) else (False,)
+        now_ms = read_clocks().wall
+        outcome = await self._send(receiver, *(trial_event(name, now_ms, is_over=each) for each in ends))
+        if isinstance(outcome, Refusal):
+            return ReceiverTestResponse(delivered=False, reason=outcome.reason)
+        return None if outcome is None else ReceiverTestResponse(delivered=True, reason=outcome.note)
+
+    async def tell(self, name: str, event: Event) -> Taken | Refusal | None:
+        """Send `event` from here, once, beside all that waits; None if there is no such receiver."""
+        receiver = self._receiver(name)
+        return None if receiver is None else await self._send(receiver, event)
+
+    def _receiver(self, name: str) -> DeclaredReceiver | None:
+        return next((each for each in self._declared.receivers if each.name == name), None)
+
+    async def _send(self, receiver: DeclaredReceiver, *events: Event) -> Taken | Refusal | None:
+        """One after the other, up to the first that is not taken; None if this manager is stopping."""
+        if self._poster is None:
             return None
         channel = self._channel(receiver, self._declared, self._poster)
-        ends = (False, True) if trial_needs_an_end(receiver) else (False,)
-        note = None
+        outcome: Taken | Refusal | None = None
         try:
-            for is_over in ends:
-                outcome = await channel.send(trial_event(name, read_clocks().wall, is_over=is_over))
+            for event in events:
+                outcome = await channel.send(event)
                 if isinstance(outcome, Refusal):
-                    return ReceiverTestResponse(delivered=False, reason=outcome.reason)
-                note = outcome.note
+                    break
         finally:
             channel.close()
-        return ReceiverTestResponse(delivered=True, reason=note)
+        return outcome
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -76,9 +76,9 @@ def duration(ms: int) -> str:
 
 
 def _subject(subject: AlarmSubject, event: Event, console_url: str | None) -> dict[str, Any]:
-    name = subject.task or subject.member or event.group or ""
+    what, name = _what(subject, event)
     return {
-        "what": "task" if subject.task else "worker" if subject.member else "",
+        "what": what,
         "name": one_line(name),
         "worker": one_line(subject.worker or ""),
         "since": moment(subject.since_ms),
@@ -88,6 +88,14 @@ def _subject(subject: AlarmSubject, event: Event, console_url: str | None) -> di
         "causes": [one_line(cause)[:LONGEST_CAUSE] for cause in subject.causes[:MOST_CAUSES]],
         "link": None if console_url is None else _link(console_url, event.group, *_place(subject)),
     }
+
+
+def _what(subject: AlarmSubject, event: Event) -> tuple[str, str]:
+    if subject.task:
+        return "task", subject.task
+    if subject.member:
+        return "worker", subject.member
+    return ("manager", subject.manager) if subject.manager else ("", event.group or "")
 
 
 def _place(subject: AlarmSubject) -> Iterable[str]:

@@ -35,6 +35,17 @@ ALARM: dict[str, Any] = {
 }
 
 
+OF_HERD: dict[str, Any] = {
+    "group": None,
+    "rule": "manager-gone",
+    "kind": "manager_gone",
+    "severity": "warning",
+    "state": "firing",
+    "since_ms": 1,
+    "manager": "10.0.0.7:8470",
+}
+
+
 @pytest.fixture
 def ruled(herd: ScriptedManager) -> ScriptedManager:
     """A manager with one rule."""
@@ -172,3 +183,19 @@ def test_an_alarm_is_acknowledged(sparkherd: Callable[..., Run], herd: ScriptedM
     told = sparkherd("alarms", "ack", "herd", "lag", "--by", "ann", "--task", "t", "--manager", herd.url)
     assert told.out == "lag: 1 acknowledged\n"
     assert herd.asked("POST")[0][1] == {"rule": "lag", "by": "ann", "task": "t", "member": None}
+
+
+def test_an_alarm_of_no_group_is_shown_and_acknowledged(
+    sparkherd: Callable[..., Run], herd: ScriptedManager
+) -> None:
+    """A manager, or the database, stands where tasks do."""
+    of_database = OF_HERD | {"rule": "db", "kind": "database_failing", "manager": None}
+    herd.on("GET", "/v1/alarms", {"error": "NONE", "alarms": [OF_HERD, of_database], "total": 2})
+    told = sparkherd("alarms", "list", "--manager", herd.url).out.splitlines()
+    assert told[1].split()[:5] == ["warning", "firing", "-", "manager-gone", "10.0.0.7:8470"]
+    assert told[2].split()[:5] == ["warning", "firing", "-", "db", "database"]
+    herd.on("POST", "/v1/alarms/acknowledge", {"error": "NONE", "acknowledged": 1})
+    asked = ("manager-gone", "--by", "ann", "--manager-id", "10.0.0.7:8470", "--manager", herd.url)
+    assert sparkherd("alarms", "ack-herd", *asked).out == "manager-gone: 1 acknowledged\n"
+    body = {"rule": "manager-gone", "by": "ann", "manager": "10.0.0.7:8470"}
+    assert herd.asked("POST")[0][1] == body

@@ -16,6 +16,7 @@ from protocol.alarm_kinds import AlarmKind
 from protocol.default_alarm_rules import DEFAULT_RULES
 from protocol.messages.alarm_notice import Severity
 from protocol.messages.alarms import (
+    AcknowledgeHerdRequest,
     AcknowledgeRequest,
     Alarm,
     AlarmRule,
@@ -58,6 +59,21 @@ def test_an_alarm_leads_to_what_it_is_about_and_can_be_acknowledged() -> None:
     assert of_worker.call == "POST /v1/groups/g/alarms/acknowledge"
     asked = msgspec.json.decode(of_worker.body, type=AcknowledgeRequest)
     assert (asked.rule, asked.task, asked.member, asked.by) == ("behind", None, "w/1", "console")
+
+
+def test_an_alarm_of_no_group_leads_to_the_managers() -> None:
+    """It is acknowledged by a call of its own; a rule of such a kind is about managers or the database."""
+    gone = alarm(None, group=None, manager="m:1", rule="gone", kind="manager_gone", value=None)
+    failing = alarm(None, group=None, rule="failing", kind="database_failing", value=42.0, threshold=20.0)
+    rules = tuple(rule for rule in DEFAULT_RULES if rule.name in {"manager-gone", "database-failing"})
+    shown = page(gone, failing, rules=rules)
+    of_manager, of_database = shown.alarms.items
+    assert (of_manager.group, of_manager.subject, of_manager.path) == ("herd", "m:1", "/#managers")
+    assert (of_database.subject, of_database.value) == ("database", "42 percent")
+    assert of_manager.call == "POST /v1/alarms/acknowledge"
+    asked = msgspec.json.decode(of_manager.body, type=AcknowledgeHerdRequest)
+    assert (asked.rule, asked.manager, asked.by) == ("gone", "m:1", "console")
+    assert [line.about for line in shown.rules] == ["all managers", "the database"]
 
 
 @pytest.mark.parametrize(

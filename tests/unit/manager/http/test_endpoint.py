@@ -54,6 +54,7 @@ viewer      GET    /v1/alarms/silences
 operator    POST   /v1/alarms/silences
 operator    DELETE /v1/alarms/silences/{silence}
 viewer      GET    /v1/groups/{group}/alarms
+operator    POST   /v1/alarms/acknowledge
 operator    POST   /v1/groups/{group}/alarms/acknowledge
 admin       GET    /v1/audit
 viewer      GET    /v1/alarms/receivers

@@ -9,7 +9,7 @@ import pytest
 from manager.core.alarms.facts import CLEAR, UNKNOWN, Reading, Restarts
 from manager.core.alarms.seen import GAPS_NEEDED, TaskSeen
 from manager.core.alarms.task_conditions import CONDITIONS, read
-from protocol.alarm_kinds import TRAITS, AlarmKind
+from protocol.alarm_kinds import TRAITS, About, AlarmKind
 from protocol.states import Target, TaskState
 from tests.unit.manager.core.alarms.looks import MINUTE, WALL, behind, facts, rule
 
@@ -71,7 +71,7 @@ def test_what_is_read_at_once(kind: AlarmKind, known: dict[str, Any], expected: 
 
 def test_every_kind_of_tasks_has_a_condition() -> None:
     """None is left out, and none is there that is about workers."""
-    assert CONDITIONS.keys() == {kind for kind, traits in TRAITS.items() if not traits.of_workers}
+    assert CONDITIONS.keys() == {kind for kind, traits in TRAITS.items() if traits.about is About.TASK}
 
 
 class Watched:

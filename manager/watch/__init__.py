@@ -1,0 +1,1 @@
+"""Watching the managers of the herd and the database (docs/alarms.md)."""
