@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 
 MAX_NAME_LENGTH = 249
 _LEGAL = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}\Z")
 
+LEGAL: Final = "1 to 249 characters of [A-Za-z0-9._-], not `.` or `..`"
+"""What a name is, for people."""
+# `$` would let a trailing newline through, and `\Z` is not known to JSON Schema.
+PATTERN: Final = r"^(?!\.{1,2}(?![\s\S]))[A-Za-z0-9._-]+(?![\s\S])"
+
 Name = Annotated[
-    str,
-    msgspec.Meta(
-        # `$` would let a trailing newline through, and `\Z` is not known to JSON Schema.
-        pattern=r"^(?!\.{1,2}(?![\s\S]))[A-Za-z0-9._-]+(?![\s\S])",
-        min_length=1,
-        max_length=MAX_NAME_LENGTH,
-        description="1 to 249 characters of [A-Za-z0-9._-], not `.` or `..`",
-    ),
+    str, msgspec.Meta(pattern=PATTERN, min_length=1, max_length=MAX_NAME_LENGTH, description=LEGAL)
 ]
 """An instance id or a task name inside a message."""
 

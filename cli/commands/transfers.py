@@ -17,6 +17,7 @@ from cli.options.wait import wait_options
 from cli.views.output import ago, print_json, print_table
 from cli.views.progress import WaitProgress, wait_for
 from protocol.messages.transfers import StartTransferRequest, TransferListResponse, TransferResponse
+from protocol.names import LEGAL, is_legal_name
 from protocol.states import TransferStep
 
 if TYPE_CHECKING:
@@ -107,6 +108,8 @@ def _renamed(given: str) -> tuple[str, str]:
     old, separator, new = given.partition("=")
     if not old or not separator or not new:
         raise click.UsageError(f"--rename: expected OLD=NEW, got {given!r}")
+    if not is_legal_name(new):
+        raise click.UsageError(f"--rename {given}: a task's name is {LEGAL}")
     return old, new
 
 

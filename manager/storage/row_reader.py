@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
-from sqlalchemy import Boolean, Column, Enum, Table, func, literal, select, type_coerce, union_all
+from sqlalchemy import Boolean, Column, Enum, Table, func, literal, null, select, type_coerce, union_all
 from sqlalchemy.types import NullType
 
 from manager.core.stored_rows import GroupRow, Row, Unreadable
@@ -106,10 +106,18 @@ def read_table(connection: Connection, kind: type[Row]) -> Iterator[Row]:
         yield from some
 
 
-def made_rows(connection: Connection, kind: type[Row], chosen: ColumnElement[bool]) -> Iterator[Row]:
-    """The rows of one table that are `chosen`, each as a `kind` or as an `Unreadable`."""
+def made_rows(
+    connection: Connection,
+    kind: type[Row],
+    chosen: ColumnElement[bool],
+    without: Collection[str] = (),
+) -> Iterator[Row]:
+    """The rows of one table that are `chosen`, each as a `kind` or as an `Unreadable`.
+
+    The columns `without` may be NULL, and are taken for it.
+    """
     decoders = _decoders(kind, connection.dialect)
-    found = connection.execute(_as_stored(kind).where(chosen))
+    found = connection.execute(_as_stored(kind, frozenset(without)).where(chosen))
     yield from (_made(kind, dict(each), decoders) for each in found.mappings())
 
 
@@ -125,10 +133,13 @@ def _read_some(
 
 
 @cache
-def _as_stored(kind: type[Row]) -> Select[Any]:
-    """All columns, as the driver has them."""
+def _as_stored(kind: type[Row], without: frozenset[str] = frozenset()) -> Select[Any]:
+    """All columns, as the driver has them; NULL for those `without`."""
     table = TABLES[kind]
-    raw = [type_coerce(column, NullType()).label(column.name) for column in table.columns]
+    raw = [
+        (null() if column.name in without else type_coerce(column, NullType())).label(column.name)
+        for column in table.columns
+    ]
     statement = cast("Select[Any]", select(*raw))
     return statement.order_by(table.c[LOAD_ORDER[kind]]) if kind in LOAD_ORDER else statement
 

@@ -7,9 +7,9 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from sqlalchemy import and_, func, or_, select
+from sqlalchemy import Text, and_, func, or_, select, type_coerce
 
-from manager.core.stored_rows import GroupRow, MemberRow, TaskRow, TransferRow
+from manager.core.stored_rows import GroupRow, MemberRow, TaskRow, TransferRow, Unreadable
 from manager.storage.row_reader import made_rows
 from manager.storage.schema import TABLES
 from protocol.states import TransferStep
@@ -41,15 +41,31 @@ class Destination(NamedTuple):
     tasks: tuple[TaskRow, ...]
 
 
+class Standing(NamedTuple):
+    """How far a transfer is: of each of its groups, how many of its tasks are at which step there."""
+
+    groups: frozenset[str]
+    steps: frozenset[tuple[str, bool, str, int]]
+
+    @property
+    def is_to_be_unpacked(self) -> bool:
+        """Whether the other group has yet to take in what the first one has packed."""
+        return {(leaves, step) for _, leaves, step, _ in self.steps} == {(True, TransferStep.STOPPED.value)}
+
+
 class TransferTable:
     """Reads what groups have stored; every method raises `StorageError`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def active(self) -> Mapping[str, Collection[str]]:
-        """The groups of each transfer of which one of them has a row that is not over."""
+    async def active(self) -> Mapping[str, Standing]:
+        """How each transfer stands of which either group has a row that is not over."""
         return await self._database.transact(_active)
+
+    async def brief(self, transfers: Collection[str]) -> Mapping[str, Sequence[TransferRow]]:
+        """The rows of several transfers as in `rows`, but for what is packed; of the unreadable none."""
+        return await self._database.transact(partial(_brief, transfers=transfers))
 
     async def rows(self, transfer: str) -> Sequence[TransferRow]:
         """All rows of one transfer, whichever group has them; none while one of them cannot be read."""
@@ -80,13 +96,33 @@ class TransferTable:
         )
 
 
-def _active(connection: Connection) -> Mapping[str, Collection[str]]:
-    """A line for each, however many tasks it has: a server's are made in the event loop."""
-    alive = select(_T.transfer, _T.group, _T.peer_group).where(_T.step.not_in(_OVER)).distinct()
-    found: defaultdict[str, set[str]] = defaultdict(set)
-    for transfer, group, peer_group in connection.execute(alive):
-        found[transfer] |= {group, peer_group}
-    return found
+def _active(connection: Connection) -> Mapping[str, Standing]:
+    """A few lines for each, however many tasks it has: a server's are made in the event loop."""
+    alive = select(_T.transfer).where(_T.step.not_in(_OVER))
+    step = type_coerce(_T.step, Text)  # one that makes no sense is not to hide the others
+    sums = (
+        select(_T.transfer, _T.group, _T.peer_group, _T.leaves, step, func.count())
+        .where(_T.transfer.in_(alive))
+        .group_by(_T.transfer, _T.group, _T.peer_group, _T.leaves, _T.step)
+    )
+    groups: defaultdict[str, set[str]] = defaultdict(set)
+    steps: defaultdict[str, set[tuple[str, bool, str, int]]] = defaultdict(set)
+    for transfer, group, peer_group, leaves, told, count in connection.execute(sums):
+        groups[transfer] |= {group, peer_group}
+        steps[transfer].add((group, leaves, told, count))
+    return {each: Standing(frozenset(groups[each]), frozenset(found)) for each, found in steps.items()}
+
+
+def _brief(connection: Connection, transfers: Collection[str]) -> Mapping[str, Sequence[TransferRow]]:
+    """One statement, so that both groups of each are seen as of one moment."""
+    found: defaultdict[str, list[TransferRow]] = defaultdict(list)
+    unreadable = set()
+    for row in made_rows(connection, TransferRow, _T.transfer.in_(transfers), without=("parcel",)):
+        if isinstance(row, TransferRow):
+            found[row.transfer].append(row)
+        elif isinstance(row, Unreadable):
+            unreadable.add(row.stored_key[1])
+    return {transfer: rows for transfer, rows in found.items() if transfer not in unreadable}
 
 
 def _all_rows(connection: Connection, transfer: str) -> Sequence[TransferRow]:

@@ -6,6 +6,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from manager.core.member import Member
 from manager.core.tasks.placing import unplaced
@@ -134,8 +135,6 @@ class TransferHandlers:
         known = () if body.id is None else await self._table.of(body.id)
         if any(row.group != body.source for row in known):
             raise _invalid(f"id: {body.id} is that of a transfer of another group")
-        if not known:
-            await self._check(body, names)
         command = StartTransfer(
             transfer=body.id or uuid.uuid4().hex,
             to_group=body.target,
@@ -143,7 +142,17 @@ class TransferHandlers:
             by=caller_of(call.request).name,
             validate_only=body.validate_only,
         )
-        return await self._ask(body.source, command, body)
+        if known:
+            return await self._ask(body.source, command, body)
+        return await self._check_and_ask(command, body)
+
+    async def _check_and_ask(self, command: StartTransfer, body: StartTransferRequest) -> Outcome:
+        """What is wrong in the group that they leave is told first: all else would be of other tasks."""
+        checked = await self._ask(body.source, replace(command, validate_only=True), body)
+        if isinstance(checked, Failure):
+            return checked
+        await self._check(body, command.tasks)
+        return checked if body.validate_only else await self._ask(body.source, command, body)
 
     async def _ask(
         self, group: str, command: StartTransfer | CancelTransfer, body: StartTransferRequest | None = None

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 from msgspec import inspect
 
-from manager.http.front.reading import LEGAL, plainly
+from manager.http.front.reading import plainly
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import MAX_INT
-from protocol.names import is_legal_name
+from protocol.names import LEGAL, is_legal_name
 
 if TYPE_CHECKING:
     from multidict import MultiMapping

@@ -12,7 +12,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from manager.http.front.nesting import MAX_DEPTH, is_deeper_than
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import faulty_place
-from protocol.names import is_legal_name
+from protocol.names import LEGAL, PATTERN, is_legal_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-LEGAL = "1 to 249 characters of [A-Za-z0-9._-], not `.` or `..`"
+_NO_NAME = f"Expected `str` matching regex {PATTERN!r}"
+"""What the library says of a text that is no name."""
 
 
 class HttpRequest(web.BaseRequest):
@@ -144,5 +145,5 @@ def _too_deep() -> RefusedError:
 def plainly(error: msgspec.ValidationError) -> str:
     """`member_id: Expected `str`, got `int`` rather than the library's `... - at `$.member_id``."""
     path, text = faulty_place(error)
-    place = path.lstrip(".")
+    place, text = path.lstrip("."), text.replace(_NO_NAME, f"expected {LEGAL}")
     return f"{place}: {text}" if place else text

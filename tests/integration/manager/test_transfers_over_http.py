@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from manager.core.commands import CreateTask
+from manager.core.transfer_commands import StartTransfer
+from manager.runtime.transfer_driver import AT_ONCE, TransferDriver
 from manager.storage.transfer_table import TransferTable
 from protocol.states import Target
+from tests.integration.manager.members import error
 from tests.integration.manager.transfers import definition, drive, driver_of, herd, steps, target_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from manager.core.stored_rows import TransferRow
     from tests.integration.manager.managers import Manager
@@ -231,17 +234,59 @@ async def test_a_manager_reads_those_transfers_only_that_its_groups_take_part_in
     for body in (two.body(), within):
         assert (await two.a.http("POST", PATH, body))[0] == 202
     read: list[str] = []
-    rows = TransferTable.rows
+    brief = TransferTable.brief
 
-    async def noted(table: TransferTable, transfer: str) -> Sequence[TransferRow]:
-        read.append(transfer)
-        return await rows(table, transfer)
+    async def noted(table: TransferTable, transfers: Collection[str]) -> Mapping[str, Sequence[TransferRow]]:
+        read.extend(transfers)
+        return await brief(table, transfers)
 
-    monkeypatch.setattr(TransferTable, "rows", noted)
-    assert await driver_of(two.b).look() == 2
+    monkeypatch.setattr(TransferTable, "brief", noted)
+    assert await driver_of(two.b).look() == 1
     assert read == ["move"]
     assert await driver_of(two.a).look() == 2
     assert sorted(read) == ["move", "move", "within"]
+
+
+async def test_transfers_that_wait_are_read_together_and_ever_more_rarely(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fifty of which nothing comes: two statements a look at first, one for how all of them stand later."""
+    names = [f"u{number}" for number in range(2 * AT_ONCE + 10)]
+    ours = group_of(two.a, two.source)
+    await herd(two.a.runtime, ours, *names)
+    for name in names:
+        command = StartTransfer(transfer=name, to_group=two.source, tasks={name: name})
+        assert error(await two.a.runtime.ask(ours, command)) == "NONE"
+    table, times = two.a.node.transfers, []
+    transact = table._database.transact
+
+    async def counted(work: Any) -> Any:
+        times.append(clock[-1])
+        return await transact(work)
+
+    monkeypatch.setattr(table._database, "transact", counted)
+    clock = [0.0]
+    driver = TransferDriver(two.a.runtime, two.a.node.routing, table, lambda: clock[-1])
+    looks = []
+    for moment in (0.0, 0.05, 0.1, 0.2, 0.31, 5.0, 100.0, 101.0):
+        clock.append(moment)
+        looks.append((await driver.look(), times.count(moment)))
+    assert looks == [(50, 4), (0, 1), (50, 4), (0, 1), (50, 4), (50, 4), (50, 4), (0, 1)]
+
+
+async def test_a_transfer_that_cannot_be_read_holds_up_no_other(two: Two) -> None:
+    """Neither by a step that makes no sense nor by anything else of its rows."""
+    ours = group_of(two.a, two.source)
+    await herd(two.a.runtime, ours, "u", "v", "w")
+    for tasks in ("uw", "v"):
+        body = {"from": ours, "to": two.source, "tasks": list(tasks), "id": f"within-{tasks}"}
+        assert (await two.a.http("POST", PATH, body))[0] == 202
+    table = two.a.node.transfers
+    for what in ("step = 'NOWHERE'", "target = 'NOWHERE', step = 'STOPPING'"):
+        two.a.database.run(f"UPDATE transfers SET {what} WHERE task = 'u'")
+        assert set(await table.active()) == {"within-uw", "within-v"}
+        assert set(await table.brief({"within-uw", "within-v"})) == {"within-v"}
+        assert await driver_of(two.a).look() == 2
 
 
 async def test_a_list_is_cut_after_what_the_caller_may_not_know_of(

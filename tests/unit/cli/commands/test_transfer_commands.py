@@ -73,11 +73,20 @@ def test_it_is_waited_for(
     assert ("it was cancelled: why not" in done.err) is bool(code)
 
 
-def test_a_name_that_is_no_pair_is_refused(sparkherd: Callable[..., Run], manager: ScriptedManager) -> None:
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("t", "--rename: expected OLD=NEW, got 't'"),
+        ("t=a/b", "--rename t=a/b: a task's name is 1 to 249 characters of [A-Za-z0-9._-]"),
+    ],
+)
+def test_a_new_name_that_is_none_is_refused(
+    sparkherd: Callable[..., Run], manager: ScriptedManager, given: str, said: str
+) -> None:
     """Before anything is asked for; the message names the option."""
-    done = sparkherd(*transfer(manager, "--rename", "t", "t"))
+    done = sparkherd(*transfer(manager, "--rename", given, "t"))
     assert done.code == 2
-    assert "--rename: expected OLD=NEW, got 't'" in done.err
+    assert said in done.err
     assert manager.requests == []
 
 

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from manager.core.commands import DeleteTask, GetTaskHistory
+import pytest
+
+from manager.core.commands import DeleteTask, GetTask, GetTaskHistory, SetTarget
 from manager.core.history import TASK_LINES_KEPT
 from manager.core.stored_rows import CarriedHistoryRow
 from manager.core.tasks.carried_history import CAUSE_LENGTH
 from manager.core.transfer_commands import AdvanceTransfer, StartTransfer
-from protocol.states import TaskState
+from protocol.states import Target, TaskState
 from tests.unit.manager.core.tasks.transfer_pair import Pair, stored
 
 if TYPE_CHECKING:
@@ -131,3 +133,30 @@ def test_what_goes_along_is_bounded() -> None:
     [row] = carried(pair.b)
     assert len(row.lines) == TASK_LINES_KEPT
     assert row.lines[-2].cause == (f"{TASK_LINES_KEPT + 9} " + "x" * 1000)[:CAUSE_LENGTH]
+
+
+@pytest.mark.parametrize("ends", ["transferred", "cancelled"])
+def test_a_failed_task_is_tried_again_by_its_next_owner(ends: str) -> None:
+    """As whenever one changes hands, in Kafka Connect as well; why it had failed is in its history."""
+    pair = failed_once()
+    pair.start()
+    pair.stop_all()
+    if ends == "cancelled":
+        pair.cancel()
+    pair.carry()
+    bench, worker = (pair.b, pair.getter) if ends == "transferred" else (pair.a, pair.giver)
+    bench.redeal([worker], dict.fromkeys(bench.group.tasks.definitions, worker))
+    assert len(bench.claim(worker, "t").answer.granted) == 1
+    assert bench.ask(GetTask(task="t")).answer.state == "STARTING"
+    assert ("FAILED", "boom") in [(line.state, line.cause) for line in lines(bench, "t")]
+
+
+def test_a_failed_task_that_was_stopped_before_stays_stopped() -> None:
+    """That is what to do with one that is not to be tried again there."""
+    pair = failed_once()
+    pair.a.ask(SetTarget(task="t", target=Target.STOPPED))
+    pair.start()
+    pair.stop_all()
+    pair.carry()
+    assert pair.b.ask(GetTask(task="t")).answer.state == "STOPPED"
+    assert not pair.b.group.tasks.is_runnable("t")

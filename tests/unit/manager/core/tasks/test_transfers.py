@@ -66,6 +66,14 @@ def test_a_task_goes_over_step_by_step() -> None:
     assert pair.steps() == (["DONE"], [])
 
 
+def test_what_is_given_is_kept_until_the_other_group_has_begun() -> None:
+    """Forgotten before, it would be in neither group: the other one lets go of what nobody gives."""
+    pair = given()
+    pair.tell(pair.a)
+    assert pair.steps() == (["GIVEN"], ["ARRIVED"])
+    assert pair.a.ask(GetTask(task="t")).answer.target == "STOPPED"
+
+
 def test_the_task_is_the_same_under_a_higher_token() -> None:
     """Definition, version, reset and how far it has come go over; its sink knows it by its old names."""
     pair = Pair()
