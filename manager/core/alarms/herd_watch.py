@@ -85,14 +85,12 @@ class HerdWatch:
 
     def _look_at_database(self, rule: AlarmRule, facts: HerdFacts, look: Look, at: Moment) -> None:
         """As the manager sees it that it is worst for."""
-        worst, seen_by, is_all = UNKNOWN, None, True
+        worst, seen_by = UNKNOWN, None
         for manager in facts.managers:
             gained = self._transactions.take(manager.incarnation, manager.figures, rule.window_ms, at.now)
             reading = UNKNOWN if manager.is_silent else read_database(rule, gained)
-            is_all = is_all and not reading.at_least
             if reading.value is not None and (worst.value is None or reading.value > worst.value):
                 worst, seen_by = reading, manager
-        worst = worst._replace(at_least=not is_all)
         look.take(rule, DATABASE, worst, None, lambda: () if seen_by is None else causes_of(seen_by))
 
 

@@ -194,7 +194,13 @@ def test_a_slow_database_rings_by_its_average() -> None:
 
 def test_a_silence_counts_for_those_of_no_group_where_it_is_about_all_groups() -> None:
     """One about some groups says nothing of managers."""
-    common = {"id": "s", "ends_at_ms": WALL + 60 * MINUTE, "reason": "r", "by": "ann", "created_at_ms": 0}
+    common: dict[str, Any] = {
+        "id": "s",
+        "ends_at_ms": WALL + 60 * MINUTE,
+        "reason": "r",
+        "by": "ann",
+        "created_at_ms": 0,
+    }
     for groups, told in (("*", 0), ("g*", 1)):
         managers = herd(GONE, silences=(Silence(**common, groups=groups),))
         managers.kill("c")
