@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 
 class Gained(NamedTuple):
-    """What a manager's transactions have come to within a window."""
+    """What a manager's transactions have come to within a window; `is_whole` if all of it was seen."""
 
     transactions: float
     failed: float
     seconds: float
+    is_whole: bool
 
 
 class TransactionWindow:
@@ -38,9 +39,10 @@ class TransactionWindow:
         self._transactions.take(figures.transactions, now, self._window_ms)
         self._failed.take(figures.failed, now, self._window_ms)
         self._seconds.take(figures.seconds, now, self._window_ms)
-        return Gained(
-            self._transactions.gained() or 0.0, self._failed.gained() or 0.0, self._seconds.gained() or 0.0
-        )
+        windows = self._transactions, self._failed, self._seconds
+        transactions, failed, seconds = (window.gained() or 0.0 for window in windows)
+        is_whole = self._transactions.is_whole(now, self._window_ms)
+        return Gained(transactions, failed, seconds, is_whole)
 
 
 class TransactionsSeen:
@@ -70,8 +72,13 @@ def read_manager(rule: AlarmRule, facts: HerdFacts, manager: ManagerFacts, wall_
 
 
 def read_database(rule: AlarmRule, gained: Gained) -> Reading:
-    """What a rule about the database looks at, as one manager sees it; without transactions nobody knows."""
-    return DATABASE_CONDITIONS[rule.kind](gained) if gained.transactions else UNKNOWN
+    """What a rule about the database looks at, as one manager sees it; without transactions nobody knows.
+
+    What is seen of a part of the window may begin an alarm, and ends none.
+    """
+    if not gained.transactions:
+        return UNKNOWN
+    return Reading(DATABASE_CONDITIONS[rule.kind](gained), at_least=not gained.is_whole)
 
 
 def _gone(facts: HerdFacts, manager: ManagerFacts, wall_ms: int) -> Reading:
@@ -88,12 +95,12 @@ def _memory(_: HerdFacts, manager: ManagerFacts, __: int) -> Reading:
     return UNKNOWN if manager.is_silent else Reading(manager.figures.memory_percent)
 
 
-def _failing(gained: Gained) -> Reading:
-    return Reading(100 * gained.failed / gained.transactions)
+def _failing(gained: Gained) -> float:
+    return 100 * gained.failed / gained.transactions
 
 
-def _slow(gained: Gained) -> Reading:
-    return Reading(gained.seconds / gained.transactions)
+def _slow(gained: Gained) -> float:
+    return gained.seconds / gained.transactions
 
 
 MANAGER_CONDITIONS: Final[dict[AlarmKind, ManagerCondition]] = {
@@ -101,7 +108,7 @@ MANAGER_CONDITIONS: Final[dict[AlarmKind, ManagerCondition]] = {
     AlarmKind.MANAGER_LOOP_LAG: _loop_lag,
     AlarmKind.MANAGER_MEMORY: _memory,
 }
-DATABASE_CONDITIONS: Final[dict[AlarmKind, Callable[[Gained], Reading]]] = {
+DATABASE_CONDITIONS: Final[dict[AlarmKind, Callable[[Gained], float]]] = {
     AlarmKind.DATABASE_FAILING: _failing,
     AlarmKind.DATABASE_SLOW: _slow,
 }

@@ -15,6 +15,7 @@ from manager.outbox import feed, sender
 from manager.outbox.receivers import direct
 from manager.outbox.receivers.service import AlarmReceivers
 from manager.storage.base import StorageError
+from manager.watch import herd_watcher
 from manager.watch.figures import own_figures
 from manager.watch.herd_watcher import WATCH, HerdWatcher
 from tests.integration.manager.managers import started
@@ -343,3 +344,28 @@ async def test_who_has_not_taken_the_word_while_the_database_was_away_gets_it_af
     page = await herd.watcher.manager.node.events.read(0, 1000)
     assert [event.alarm.receivers for event in page.events if event.alarm is not None] == [("ops",)]
     assert len(pager.got) == 1
+
+
+async def test_a_database_that_can_be_read_and_not_written_is_told(
+    herd: Herd, hook: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says nothing to who tells of itself, as another connection holds the table; rules can be read."""
+    monkeypatch.setattr(herd_watcher, "ANSWER_S", 0.1)
+    await herd.use(FAILING)
+    watching = herd.watcher
+    for _ in range(4):
+        await watching.look()
+    with herd.database.transaction() as other:
+        other.exec_driver_sql("LOCK TABLE manager_figures IN ACCESS EXCLUSIVE MODE")
+        for _ in range(12):
+            await watching.look_in_vain()
+            await watching.manager.node.alarms.read()
+        await hook.until(lambda: len(hook.got) == 1)
+    (subject,) = hook.got[0].event["alarm"]["subjects"]
+    assert subject["causes"][1] == "the database gave no answer within 0.1 s"
+    monkeypatch.setattr(herd_watcher, "ANSWER_S", 60.0)
+    herd.watching = [watching]
+    for _ in range(30):
+        await herd.look()
+    await hook.until(lambda: len(hook.got) == 2)
+    assert hook.got[1].event["type"] == "alarm.resolved"

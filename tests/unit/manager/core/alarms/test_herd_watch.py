@@ -167,6 +167,19 @@ def test_what_another_manager_has_stored_meanwhile_counts() -> None:
     assert managers.told == Counter([("fires", "failing", None)])
 
 
+def test_whoever_takes_over_ends_nothing_before_it_has_seen_a_whole_window() -> None:
+    """It begins to count anew, and all is well so far; what holds may begin in a part of a window."""
+    managers = herd(FAILING)
+    for _ in range(6):
+        managers.managers["b"].transact(5, failed=5)
+        managers.step()
+    managers.leave("a")
+    managers.steps(55)
+    assert managers.told == Counter([("fires", "failing", None)])
+    managers.steps(10)
+    assert managers.told == Counter([("fires", "failing", None), ("resolves", "failing", None)])
+
+
 def test_a_slow_database_rings_by_its_average() -> None:
     """One slow transaction among many is none."""
     managers = herd(rule(AlarmKind.DATABASE_SLOW, name="slow", threshold=1, window_ms=MINUTE))
@@ -181,7 +194,13 @@ def test_a_slow_database_rings_by_its_average() -> None:
 
 def test_a_silence_counts_for_those_of_no_group_where_it_is_about_all_groups() -> None:
     """One about some groups says nothing of managers."""
-    common = {"id": "s", "ends_at_ms": WALL + 60 * MINUTE, "reason": "r", "by": "ann", "created_at_ms": 0}
+    common: dict[str, Any] = {
+        "id": "s",
+        "ends_at_ms": WALL + 60 * MINUTE,
+        "reason": "r",
+        "by": "ann",
+        "created_at_ms": 0,
+    }
     for groups, told in (("*", 0), ("g*", 1)):
         managers = herd(GONE, silences=(Silence(**common, groups=groups),))
         managers.kill("c")
