@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 CONSOLE = "https://herd.example"
 FIRING, REPEAT, RESOLVED, BARE = sample_events()
-NASTY = "<!channel> <users/all> @all [here](http://evil) </code><script>alert(1)</script>"
+NASTY = (
+    "<!channel> <@U1> <users/all> @all [here](http://evil) <http://evil|here> "
+    "</code><script>alert(1)</script>"
+)
 
 
 def shown(event: Event, kind: str = "email", console: str | None = CONSOLE) -> Message:
@@ -82,9 +85,15 @@ def test_without_a_console_there_are_no_links(kind: str) -> None:
     [
         ("slack", "<!channel"),
         ("google_chat", "<users/all"),
+        ("slack", "<http://evil|here>"),
+        ("google_chat", "<http://evil|here>"),
         ("mattermost", "@all"),
+        ("mattermost", "<!channel>"),
+        ("mattermost", "<@U1>"),
+        ("mattermost", "<http://evil|here>"),
         ("mattermost", "](http://evil)"),
         ("rocketchat", "@all"),
+        ("rocketchat", "<http://evil|here>"),
         ("teams", "](http://evil)"),
     ],
 )
