@@ -95,7 +95,10 @@ class SilenceLine:
 
 @dataclass(frozen=True, slots=True)
 class AlarmsPage:
-    """What the page shows. `path` leads to the same list."""
+    """What the page shows. `path` leads to the same list.
+
+    Rules and silences are the herd's: without `is_of_herd`, to a token of some groups, they are not shown.
+    """
 
     now_ms: int
     wanted: AlarmFilter
@@ -105,6 +108,7 @@ class AlarmsPage:
     rules: tuple[RuleLine, ...]
     silences: tuple[SilenceLine, ...]
     by: str
+    is_of_herd: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +147,7 @@ def alarms_page(data: AlarmsData, request: PageRequest, now_ms: int) -> AlarmsPa
         rules=tuple(_rule_line(rule) for rule in data.rules),
         silences=tuple(_silence_line(each, now_ms) for each in data.silences if each.ends_at_ms > now_ms),
         by=by,
+        is_of_herd=not request.caller.is_limited,
     )
 
 
