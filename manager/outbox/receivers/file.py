@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 SETTING: Final = "--alarm-receivers"
 MAX_BYTES: Final = 1024 * 1024
+_SIGN: Final = re.compile(r"\b(alias|anchor|tag|handle) ['\"].*", re.DOTALL)
+"""What YAML's complaints quote of a value: a password that is not quoted may begin with `*`, `&` or `!`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +136,8 @@ class _Reader:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark
             line = f"line {mark.line + 1}: " if mark else ""
-            raise StartupError(f"{SETTING} {self._path}: {line}{error.problem or error.context}") from None
+            why = _SIGN.sub(r"\1", error.problem or error.context or "is not YAML")
+            raise StartupError(f"{SETTING} {self._path}: {line}{why}") from None
         except (OSError, ValueError, yaml.YAMLError, TypeError, RecursionError) as error:
             why = getattr(error, "strerror", None) or "is not YAML that can be read"
             raise StartupError(f"{SETTING} {self._path}: {why}") from None
