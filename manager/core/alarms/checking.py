@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from protocol.alarm_kinds import TRAITS
 
@@ -11,16 +12,34 @@ if TYPE_CHECKING:
 
     from protocol.messages.alarms import AlarmRule
 
+MOST_PROBLEMS: Final = 1000
+"""Of a list of rules; nobody reads more."""
+RECEIVERS_NAMED: Final = 10
+
 
 def problems_of(
     rules: Sequence[AlarmRule], receivers: Collection[str] | None = None
 ) -> Iterator[tuple[str, str]]:
-    """Each fault as its place, `rules[2].threshold`, and what it is.
+    """Each fault as its place, `rules[2].threshold`, and what it is; the first `MOST_PROBLEMS` of them.
 
     Args:
         rules: in the order in which they count.
         receivers: the names of those that can be told; None if that is not known, then any will do.
     """
+    known = None if receivers is None else _Receivers(receivers)
+    return islice(_problems(rules, known), MOST_PROBLEMS)
+
+
+class _Receivers:
+    """The names of those that can be told, and a word for them, which any number of problems may have."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        self.names = frozenset(names)
+        rest = f" and {len(self.names) - RECEIVERS_NAMED} more" if len(self.names) > RECEIVERS_NAMED else ""
+        self.told = (", ".join(sorted(self.names)[:RECEIVERS_NAMED]) or "none") + rest
+
+
+def _problems(rules: Sequence[AlarmRule], receivers: _Receivers | None) -> Iterator[tuple[str, str]]:
     seen: dict[str, int] = {}
     for place, rule in enumerate(rules):
         at = f"rules[{place}]"
@@ -52,8 +71,10 @@ def _of_subjects(rule: AlarmRule) -> Iterator[tuple[str, str]]:
         yield "labels", f"a rule of kind {rule.kind.value} is about workers, not tasks"
 
 
-def _of_receivers(rule: AlarmRule, receivers: Collection[str] | None) -> Iterator[tuple[str, str]]:
+def _of_receivers(rule: AlarmRule, receivers: _Receivers | None) -> Iterator[tuple[str, str]]:
     for place, name in enumerate(rule.receivers):
-        if receivers is not None and name not in receivers:
-            known = ", ".join(sorted(receivers)) or "none"
-            yield f"receivers[{place}]", f"there is no receiver {name}; those of this manager: {known}"
+        if receivers is not None and name not in receivers.names:
+            yield (
+                f"receivers[{place}]",
+                f"there is no receiver {name}; those of this manager: {receivers.told}",
+            )
