@@ -51,7 +51,7 @@ def test_where_receivers_are_not_known_any_name_will_do() -> None:
 
 
 def test_a_refusal_is_short_whatever_is_asked() -> None:
-    """A body of 8 MB must not become an answer of a gigabyte, by names that are not there or that are."""
+    """A body of 8 MB must not become an answer of a gigabyte, by names that are there or not."""
     rules = [FAILED | {"name": f"r{each}", "receivers": ["no"] * MOST_OF_A_RULE} for each in range(500)]
     told = problems(*rules, receivers=tuple("x" * 240 + str(each) for each in range(1000)))
     assert len(told) == MOST_PROBLEMS
