@@ -5,16 +5,16 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from protocol.alarm_kinds import TRAITS
+from protocol.alarm_kinds import TRAITS, AlarmKind
+from protocol.messages.alarms import AlarmRule
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from protocol.messages.alarms import AlarmRule
-
 MOST_PROBLEMS: Final = 1000
 """Of a list of rules; nobody reads more."""
 RECEIVERS_NAMED: Final = 10
+_USUAL: Final = AlarmRule(name="usual", kind=AlarmKind.FAILED)
 
 
 def problems_of(
@@ -46,7 +46,12 @@ def _problems(rules: Sequence[AlarmRule], receivers: _Receivers | None) -> Itera
         if rule.name in seen:
             yield f"{at}.name", f"{rule.name} is the name of rules[{seen[rule.name]}] already"
         seen.setdefault(rule.name, place)
-        for field, fault in (*_of_thresholds(rule), *_of_subjects(rule), *_of_receivers(rule, receivers)):
+        for field, fault in (
+            *_of_thresholds(rule),
+            *_of_times(rule),
+            *_of_subjects(rule),
+            *_of_receivers(rule, receivers),
+        ):
             yield f"{at}.{field}", fault
 
 
@@ -60,6 +65,15 @@ def _of_thresholds(rule: AlarmRule) -> Iterator[tuple[str, str]]:
         yield "threshold", f"a rule of kind {rule.kind.value} needs one, in {unit}"
     elif rule.clear_threshold is not None and rule.clear_threshold > rule.threshold:
         yield "clear_threshold", f"{rule.clear_threshold:g} is above the threshold, {rule.threshold:g}"
+
+
+def _of_times(rule: AlarmRule) -> Iterator[tuple[str, str]]:
+    """What its kind does not look at, and would be thought to count."""
+    traits = TRAITS[rule.kind]
+    if not traits.window and rule.window_ms != _USUAL.window_ms:
+        yield "window_ms", f"a rule of kind {rule.kind.value} does not look back"
+    if not traits.floor and rule.floor_ms != _USUAL.floor_ms:
+        yield "floor_ms", f"a rule of kind {rule.kind.value} has none: only those of kind silent"
 
 
 def _of_subjects(rule: AlarmRule) -> Iterator[tuple[str, str]]:

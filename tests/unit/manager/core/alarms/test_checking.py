@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from manager.core.alarms.checking import MOST_PROBLEMS, problems_of
+from protocol.default_alarm_rules import DEFAULT_RULES
 from protocol.messages.alarms import MOST_OF_A_RULE, AlarmRule, PutAlarmRulesRequest
 
 LAG: dict[str, Any] = {"name": "lag", "kind": "lag_rows", "threshold": 5}
@@ -30,6 +31,8 @@ def problems(*rules: dict[str, Any], receivers: tuple[str, ...] | None = ("ops",
             "tasks",
             "a rule of kind worker_heap",
         ),
+        (LAG | {"window_ms": 60_000}, "window_ms", "a rule of kind lag_rows does not look back"),
+        (LAG | {"floor_ms": 60_000}, "floor_ms", "a rule of kind lag_rows has none"),
         (FAILED | {"receivers": ["ops", "opps"]}, "receivers[1]", "there is no receiver opps; those of this"),
     ],
 )
@@ -38,6 +41,13 @@ def test_each_fault_names_its_field(rule: dict[str, Any], place: str, fault: str
     ((told_place, told),) = problems(rule)
     assert told_place == f"rules[0].{place}"
     assert told.startswith(fault)
+
+
+def test_what_goes_with_a_kind_is_not_refused() -> None:
+    """Fields that only some kinds have, and the defaults of those that others do not."""
+    assert problems(LAG | {"kind": "silent", "floor_ms": 1}, LAG | {"name": "q", "kind": "quarantine"}) == []
+    assert problems(LAG | {"kind": "restarting", "window_ms": 60_000}, FAILED | {"window_ms": 600_000}) == []
+    assert [*problems_of(DEFAULT_RULES, ())] == []
 
 
 def test_names_are_unique() -> None:
