@@ -8,8 +8,10 @@ import pytest
 from manager.outbox.receivers.hints import hint_for
 from manager.outbox.receivers.markup import MARKUPS
 from manager.outbox.receivers.samples import sample_events
-from manager.outbox.receivers.template import built_in_template, own_template, render_html
+from manager.outbox.receivers.template import TemplateError, built_in_template, own_template, render_html
 from manager.outbox.receivers.view import duration, one_line
+from protocol.alarm_kinds import AlarmKind
+from protocol.messages.alarm_notice import Severity
 from protocol.messages.events import Event, EventType
 
 if TYPE_CHECKING:
@@ -111,6 +113,22 @@ def test_a_cause_is_no_html() -> None:
     assert "&lt;script&gt;" in page
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        *(f'kind == "{kind}"' for kind in (*AlarmKind, "receiver_away", "test")),
+        *(f'severity == "{severity}"' for severity in Severity),
+        'is_resolved and kind == "receiver_away"',
+    ],
+)
+def test_a_template_is_tried_with_all_it_may_ask_for(tmp_path: Path, condition: str) -> None:
+    """A mistake that waits for one kind, or one severity, is found at the start."""
+    path = tmp_path / "own.txt"
+    path.write_text(f"{{{{ rule }}}}\n{{% if {condition} %}}{{{{ vlaue }}}}{{% endif %}}")
+    with pytest.raises(TemplateError, match="line 2: 'vlaue' is undefined"):
+        own_template("slack", path)
+
+
 def test_a_headline_is_one_line_whatever_is_in_it() -> None:
     """It becomes the header of a mail."""
     event = with_cause("x", rule="a\r\nBcc: x@y\u2028b\x00\x1b[31m")
@@ -140,7 +158,7 @@ def test_a_template_of_one_s_own_that_fails_later_is_replaced(tmp_path: Path) ->
     rest = "{{ bold(kind) }}{% for cause in subjects[0].causes %} {{ cause }}{% endfor %}"
     path.write_text("{{ rule }}\n{% if rule == 'x' %}{{ nope }}{% endif %}" + rest)
     own = own_template("slack", path)
-    assert own.render(with_cause("a & b"), None) == ("lag", "*lag* a &amp; b")
+    assert own.render(with_cause("a & b"), None) == ("lag", "*lag_seconds* a &amp; b")
     assert own.render(with_cause("a", rule="x"), None).headline.startswith("FIRING (critical): x")
 
 
