@@ -42,6 +42,7 @@ from protocol.messages.groups import Coordinator
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from manager.background.herd_alarms import HerdAlarms
     from manager.outbox.receivers.service import AlarmReceivers
     from manager.settings import ManagerSettings
     from manager.tls import Certificate
@@ -116,7 +117,10 @@ async def run(settings: ManagerSettings, started: Callable[[str], None]) -> int:
         await runner.setup()
         context = None if certificate is None else certificate.context
         await web.SockSite(runner, listener, ssl_context=context).start()
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, certificate, outbox.receivers)
+        asyncio.get_running_loop().add_signal_handler(
+            signal.SIGHUP, _reload, certificate, outbox.receivers, node.alarms
+        )
+        _tell_missing(outbox.receivers, node.alarms)
         gc.freeze()  # what was imported stays: looking through it again and again stops everything
         log.info("manager serves", url=url, manager=me.id, advertised=me.url)
         started(url)
@@ -187,9 +191,14 @@ def _limits(settings: ManagerSettings) -> Limits:
     )
 
 
-def _reload(certificate: Certificate | None, receivers: AlarmReceivers) -> None:
+def _reload(certificate: Certificate | None, receivers: AlarmReceivers, alarms: HerdAlarms) -> None:
     """SIGHUP: files may have something new; one that is of no use leaves the old in place."""
-    once("reading alarm receivers again", receivers.reload)
+
+    async def read_receivers() -> None:
+        await receivers.reload()
+        _tell_missing(receivers, alarms)
+
+    once("reading alarm receivers again", read_receivers)
     if certificate is None:
         return
     try:
@@ -197,6 +206,12 @@ def _reload(certificate: Certificate | None, receivers: AlarmReceivers) -> None:
         log.info("certificate read again")
     except StartupError as error:
         log.warning("certificate cannot be read again; the old one stays", why=str(error))
+
+
+def _tell_missing(receivers: AlarmReceivers, alarms: HerdAlarms) -> None:
+    """Rules are checked when they are put; a file may lose one later, and nobody hears of its alarms."""
+    if missing := sorted(alarms.receivers_named.difference(receivers.names)):
+        log.error("rules of alarms tell receivers that are not in the file", receivers=", ".join(missing))
 
 
 def _now_ms() -> int:

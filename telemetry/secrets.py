@@ -40,22 +40,30 @@ class KnownSecrets:
     """
 
     def __init__(self) -> None:
-        self._forms: set[str] = set()
+        self._forms: frozenset[str] = frozenset()
+        self._new: set[str] = set()
         self._pattern: re.Pattern[str] | None = None
         self._lock = threading.Lock()
 
     def learn(self, value: str) -> None:
         """From now on `value` is a secret, also as it is written in URLs, JSON and traces."""
         with self._lock:
-            forms = self._forms | {form for form in _forms_of(value) if form.strip()}
-            if forms != self._forms:
-                longest_first = sorted(forms, key=lambda form: (-len(form), form))
-                self._pattern = re.compile("|".join(map(_anywhere, longest_first)))
-                self._forms = forms
+            self._new.update(form for form in _forms_of(value) if form.strip() and form not in self._forms)
 
     def hide(self, text: str) -> str:
         """`text` without any of them."""
-        return text if self._pattern is None else self._pattern.sub(HIDDEN, text)
+        pattern = self._of_all()
+        return text if pattern is None else pattern.sub(HIDDEN, text)
+
+    def _of_all(self) -> re.Pattern[str] | None:
+        """Made when it is needed: it has all there are, and many may be learned one after the other."""
+        if self._new:
+            with self._lock:
+                forms = self._forms | self._new
+                longest_first = sorted(forms, key=lambda form: (-len(form), form))
+                self._pattern = re.compile("|".join(map(_anywhere, longest_first)))
+                self._forms, self._new = forms, set()
+        return self._pattern
 
     def hide_cut(self, text: str) -> str:
         """The beginning of a longer text without any of them, nor the beginning of one at its end."""

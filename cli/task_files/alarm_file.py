@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import yaml
 
 from cli.task_files.differences import Difference, differences
-from cli.task_files.reader import TaskFileError
-from configuration.yaml_loader import Loader
+from cli.task_files.reader import TaskFileError, parse
 from protocol.messages.alarms import MOST_RULES, AlarmRule
 from protocol.messages.base import faulty_place
 from protocol.messages.tasks import Problem
@@ -29,11 +27,9 @@ def read_alarm_file(path: Path) -> tuple[AlarmRule, ...]:
     Raises:
         TaskFileError: it cannot be read; every problem with its place.
     """
+    read = parse(path)
     try:
-        read = yaml.load(path.read_text(), Loader)  # noqa: S506 - a SafeLoader
         document = msgspec.convert(read, _Document)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise TaskFileError([Problem("", f"{path}: {' '.join(str(error).split())}")]) from None
     except msgspec.ValidationError as error:
         place, fault = faulty_place(error)
         raise TaskFileError([Problem(place.removeprefix("."), f"{fault}, in {path}")]) from None

@@ -59,7 +59,7 @@ class TaskFileError(StartupError):
 
 def read_task_file(path: Path) -> TaskFile:
     """The file's tasks; raises `TaskFileError` with all that is wrong with its shape."""
-    document = _convert(_without_anchors(_parse(path)), _Document, str(path))
+    document = _convert(_without_anchors(parse(path)), _Document, str(path))
     tasks: list[TaskEntry] = []
     places: list[str] = []
     problems = list(_group_problems(document.group))
@@ -94,11 +94,15 @@ def _expanded(entries: Sequence[Any], problems: list[Problem]) -> list[Expanded]
 
 def read_definition(source: Path | IO[str]) -> dict[str, Any]:
     """One definition in a file or stream of its own; raises `TaskFileError`."""
-    return _convert(_parse(source), dict[str, Any], _place(source))
+    return _convert(parse(source), dict[str, Any], _place(source))
 
 
-def _parse(source: Path | IO[str]) -> Any:
-    """What the YAML says, as JSON has it, which knows neither dates nor keys that are no text."""
+def parse(source: Path | IO[str]) -> Any:
+    """What the YAML says, as JSON has it, which knows neither dates nor keys that are no text.
+
+    Raises:
+        TaskFileError: it cannot be read, or is no YAML in UTF-8; the problem's place is the file's.
+    """
     place = _place(source)
     try:
         text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source.read()

@@ -70,6 +70,11 @@ class HerdAlarms:
             self._rules, self._silences = rules, silences
             self._use(rules.entries, silences.entries)
 
+    @property
+    def receivers_named(self) -> frozenset[str]:
+        """Those that rules tell, as far as the rules were read."""
+        return frozenset(name for rule in self._rules.entries if rule.enabled for name in rule.receivers)
+
     async def rules(self) -> Versioned[AlarmRule]:
         """All rules as they are now; raises `StorageError`."""
         return await self._table.rules()

@@ -81,6 +81,8 @@ PAGES: Final[tuple[tuple[str, str, str, MakePage, Role], ...]] = (
     ),
     (GROUP, "showGroup", "A group: who owns what, and how that came about", group, Role.VIEWER),
 )
+OF_THE_HERD: Final = frozenset({"showAlarmRules"})
+"""Pages that have nothing for a token of some groups; the others leave out what it may not see."""
 HELD_S: Final = {"showQuarantine": ASKED_MS / 1000}
 """Pages for which a worker is asked."""
 
@@ -117,7 +119,7 @@ class Console:
                 summary,
                 self._page(make),
                 role=role,
-                any_group=True,
+                any_group=name not in OF_THE_HERD,
                 response=None,
                 media=HTML,
                 held_s=HELD_S.get(name, 0.0),

@@ -14,6 +14,8 @@ from protocol.names import Name
 
 MOST_RULES: Final = 500
 MOST_SILENCES: Final = 500
+MOST_OF_A_RULE: Final = 100
+"""Receivers, and labels."""
 MAX_GLOB_LENGTH: Final = 249
 Glob = Annotated[
     str,
@@ -66,7 +68,7 @@ class AlarmRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     enabled: bool = True
     groups: Glob = "*"
     tasks: Glob = "*"
-    labels: dict[str, LabelGlob] = {}
+    labels: Annotated[dict[str, LabelGlob], msgspec.Meta(max_length=MOST_OF_A_RULE)] = {}
     threshold: Threshold | None = None
     clear_threshold: Threshold | None = None
     for_ms: Millis = 0
@@ -74,7 +76,7 @@ class AlarmRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     window_ms: Window = 600_000
     floor_ms: Millis = 300_000
     repeat_every_ms: RepeatMillis | None = None
-    receivers: tuple[Name, ...] = ()
+    receivers: Annotated[tuple[Name, ...], msgspec.Meta(max_length=MOST_OF_A_RULE)] = ()
 
 
 class PutAlarmRulesRequest(Request, frozen=True, kw_only=True):

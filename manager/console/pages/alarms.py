@@ -98,7 +98,10 @@ class SilenceLine:
 
 @dataclass(frozen=True, slots=True)
 class AlarmsPage:
-    """What the page shows. `path` leads to the same list."""
+    """What the page shows. `path` leads to the same list.
+
+    Rules and silences are the herd's: without `is_of_herd`, to a token of some groups, they are not shown.
+    """
 
     now_ms: int
     wanted: AlarmFilter
@@ -108,6 +111,7 @@ class AlarmsPage:
     rules: tuple[RuleLine, ...]
     silences: tuple[SilenceLine, ...]
     by: str
+    is_of_herd: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +155,7 @@ def alarms_page(data: AlarmsData, request: PageRequest, now_ms: int) -> AlarmsPa
         rules=tuple(_rule_line(rule) for rule in data.rules),
         silences=tuple(_silence_line(each, now_ms) for each in data.silences if each.ends_at_ms > now_ms),
         by=by,
+        is_of_herd=not request.caller.is_limited,
     )
 
 

@@ -40,8 +40,9 @@ class Fitting(NamedTuple):
 class Pass:
     """One look at all tasks and workers of a group, in slices; `place` is how many tasks were looked at.
 
-    `rules` are those of `book` that are about anything in the group. What is found is stored when all have
-    been looked at: then `batches` are what is left to be stored.
+    `rules` are those of `book` that are about anything in the group, `compared` how often one was compared
+    with a task in this slice. What is found is stored when all have been looked at: then `batches` are what
+    is left to be stored.
     """
 
     book: AlarmBook
@@ -49,6 +50,7 @@ class Pass:
     tasks: tuple[str, ...]
     worker_rules: tuple[AlarmRule, ...] = field(init=False)
     place: int = 0
+    compared: int = 0
     looked_at: set[Key] = field(default_factory=set)
     findings: Findings = field(default_factory=Findings)
     batches: deque[Batch] | None = None

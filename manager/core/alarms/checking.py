@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from protocol.alarm_kinds import TRAITS, About
+from protocol.alarm_kinds import TRAITS, About, AlarmKind
+from protocol.messages.alarms import AlarmRule
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from protocol.messages.alarms import AlarmRule
+MOST_PROBLEMS: Final = 1000
+"""Of a list of rules; nobody reads more."""
+RECEIVERS_NAMED: Final = 10
+_USUAL: Final = AlarmRule(name="usual", kind=AlarmKind.FAILED)
 
 
 ABOUT: Final = {About.WORKER: "workers", About.MANAGER: "managers", About.DATABASE: "the database"}
@@ -18,19 +23,38 @@ ABOUT: Final = {About.WORKER: "workers", About.MANAGER: "managers", About.DATABA
 def problems_of(
     rules: Sequence[AlarmRule], receivers: Collection[str] | None = None
 ) -> Iterator[tuple[str, str]]:
-    """Each fault as its place, `rules[2].threshold`, and what it is.
+    """Each fault as its place, `rules[2].threshold`, and what it is; the first `MOST_PROBLEMS` of them.
 
     Args:
         rules: in the order in which they count.
         receivers: the names of those that can be told; None if that is not known, then any will do.
     """
+    known = None if receivers is None else _Receivers(receivers)
+    return islice(_problems(rules, known), MOST_PROBLEMS)
+
+
+class _Receivers:
+    """The names of those that can be told, and a word for them, which any number of problems may have."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        self.names = frozenset(names)
+        rest = f" and {len(self.names) - RECEIVERS_NAMED} more" if len(self.names) > RECEIVERS_NAMED else ""
+        self.told = (", ".join(sorted(self.names)[:RECEIVERS_NAMED]) or "none") + rest
+
+
+def _problems(rules: Sequence[AlarmRule], receivers: _Receivers | None) -> Iterator[tuple[str, str]]:
     seen: dict[str, int] = {}
     for place, rule in enumerate(rules):
         at = f"rules[{place}]"
         if rule.name in seen:
             yield f"{at}.name", f"{rule.name} is the name of rules[{seen[rule.name]}] already"
         seen.setdefault(rule.name, place)
-        for field, fault in (*_of_thresholds(rule), *_of_subjects(rule), *_of_receivers(rule, receivers)):
+        for field, fault in (
+            *_of_thresholds(rule),
+            *_of_times(rule),
+            *_of_subjects(rule),
+            *_of_receivers(rule, receivers),
+        ):
             yield f"{at}.{field}", fault
 
 
@@ -46,6 +70,15 @@ def _of_thresholds(rule: AlarmRule) -> Iterator[tuple[str, str]]:
         yield "clear_threshold", f"{rule.clear_threshold:g} is above the threshold, {rule.threshold:g}"
 
 
+def _of_times(rule: AlarmRule) -> Iterator[tuple[str, str]]:
+    """What its kind does not look at, and would be thought to count."""
+    traits = TRAITS[rule.kind]
+    if not traits.window and rule.window_ms != _USUAL.window_ms:
+        yield "window_ms", f"a rule of kind {rule.kind.value} does not look back"
+    if not traits.floor and rule.floor_ms != _USUAL.floor_ms:
+        yield "floor_ms", f"a rule of kind {rule.kind.value} has none: only those of kind silent"
+
+
 def _of_subjects(rule: AlarmRule) -> Iterator[tuple[str, str]]:
     traits = TRAITS[rule.kind]
     if traits.about is About.TASK:
@@ -59,8 +92,10 @@ def _of_subjects(rule: AlarmRule) -> Iterator[tuple[str, str]]:
         yield "labels", f"{fault}, not tasks"
 
 
-def _of_receivers(rule: AlarmRule, receivers: Collection[str] | None) -> Iterator[tuple[str, str]]:
+def _of_receivers(rule: AlarmRule, receivers: _Receivers | None) -> Iterator[tuple[str, str]]:
     for place, name in enumerate(rule.receivers):
-        if receivers is not None and name not in receivers:
-            known = ", ".join(sorted(receivers)) or "none"
-            yield f"receivers[{place}]", f"there is no receiver {name}; those of this manager: {known}"
+        if receivers is not None and name not in receivers.names:
+            yield (
+                f"receivers[{place}]",
+                f"there is no receiver {name}; those of this manager: {receivers.told}",
+            )

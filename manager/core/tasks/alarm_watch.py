@@ -41,6 +41,8 @@ EVERY_MS: Final = 10_000
 SETTLE_MS: Final = 60_000
 """Nothing fires for so long after a group was taken up: its workers have yet to come back and report."""
 TASKS_AT_ONCE: Final = 100
+COMPARED_AT_ONCE: Final = 5_000
+"""Rules with tasks, in a slice of a pass that is the first one with these rules."""
 ROWS_AT_ONCE: Final = 200
 """Of one turn; what takes longer would hold up heartbeats."""
 BETWEEN_SLICES_MS: Final = 1
@@ -100,9 +102,10 @@ def _moment(turn: Turn) -> Moment:
 def _look_on(turn: Turn, under_way: Pass) -> None:
     alarms = turn.group.alarms
     look = Look(turn.group.name, alarms, under_way, _moment(turn))
-    for task in under_way.tasks[under_way.place : under_way.place + TASKS_AT_ONCE]:
-        _look_at_task(turn, look, task, under_way)
-    under_way.place += TASKS_AT_ONCE
+    end, under_way.compared = min(under_way.place + TASKS_AT_ONCE, len(under_way.tasks)), 0
+    while under_way.place < end and under_way.compared < COMPARED_AT_ONCE:
+        _look_at_task(turn, look, under_way.tasks[under_way.place], under_way)
+        under_way.place += 1
     if under_way.place < len(under_way.tasks):
         return
     for member in turn.group.members.values():
@@ -139,6 +142,7 @@ def _rules_for(group: Group, task: str, under_way: Pass) -> tuple[AlarmRule, ...
         or known.book is not under_way.book
         or known.definition_version != row.definition_version
     ):
+        under_way.compared += len(under_way.rules)
         found = for_task(under_way.rules, task, row.labels)
         known = fitting[task] = Fitting(under_way.book, row.definition_version, found)
     return known.rules

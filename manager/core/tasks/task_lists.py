@@ -43,7 +43,7 @@ PROBLEMS_IN_WORDS = 10
 
 
 def refused_list(code: ErrorCode, problems: tuple[Problem, ...]) -> RefusedError:
-    """The refusal of a list of tasks, each problem with its path in the body."""
+    """The refusal of a list, of tasks or of rules, each problem with its path in the body."""
     told = [f"{problem.path}: {problem.message}" for problem in problems[:PROBLEMS_IN_WORDS]]
     rest = len(problems) - len(told)
     return RefusedError(code, "; ".join([*told, f"and {rest} more"] if rest else told), problems=problems)

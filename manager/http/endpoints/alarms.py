@@ -11,6 +11,7 @@ from manager.core.alarms.book import AlarmBook
 from manager.core.alarms.checking import problems_of
 from manager.core.alarms.findings import MANAGER, MEMBER, TASK
 from manager.core.commands import AcknowledgeAlarms, ListAlarms
+from manager.core.tasks.task_lists import refused_list
 from manager.core.views.alarms import page_of, shown
 from manager.http.authorization import caller_of
 from manager.http.endpoint import CREATED, OK, Endpoint
@@ -204,8 +205,7 @@ class AlarmHandlers:
             Problem(path, message) for path, message in problems_of(rules, self._known_receivers)
         )
         if problems:
-            message = "; ".join(f"{each.path}: {each.message}" for each in problems)
-            raise RefusedError(ErrorCode.INVALID_REQUEST, message, problems=problems)
+            raise refused_list(ErrorCode.INVALID_REQUEST, problems)
         if call.body.validate_only:
             return _with_etag(rules_response(present._replace(entries=rules)))
         if rules != present.entries and not await self._alarms.put_rules(rules, present.version):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 SETTING: Final = "--alarm-receivers"
 MAX_BYTES: Final = 1024 * 1024
+_SIGN: Final = re.compile(r"\b(alias|anchor|tag|handle) ['\"].*", re.DOTALL)
+"""What YAML's complaints quote of a value: a password that is not quoted may begin with `*`, `&` or `!`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,9 @@ def read_receivers(path: str | None, environ: Mapping[str, str] = os.environ) ->
         return DeclaredReceivers()
     reader = _Reader(Path(path), environ)
     declared = reader.read()
+    SECRETS.hide(
+        ""
+    )  # with many, this takes its time, which the loop's next line of the log would have to wait
     if reader.problems:
         told = "; ".join(": ".join(filter(None, (each.path, each.message))) for each in reader.problems)
         raise StartupError(f"{SETTING} {path}: {told}")
@@ -133,7 +139,8 @@ class _Reader:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark
             line = f"line {mark.line + 1}: " if mark else ""
-            raise StartupError(f"{SETTING} {self._path}: {line}{error.problem or error.context}") from None
+            why = _SIGN.sub(r"\1", error.problem or error.context or "is not YAML")
+            raise StartupError(f"{SETTING} {self._path}: {line}{why}") from None
         except (OSError, ValueError, yaml.YAMLError, TypeError, RecursionError) as error:
             why = getattr(error, "strerror", None) or "is not YAML that can be read"
             raise StartupError(f"{SETTING} {self._path}: {why}") from None

@@ -46,8 +46,11 @@ def for_slack(text: str) -> str:
 
 
 def without_mentions(text: str) -> str:
-    """For Markdown of chats: `@all` tells nobody, and a URL in square brackets is no link."""
-    return re.sub(r"@(?=\w)|\](?=\()", lambda sign: sign[0] + _APART, text)
+    """For Markdown of chats: `@all` tells nobody, and a URL with a text of its own is no link.
+
+    Mattermost and Rocket.Chat take Slack's `<!channel>`, `<@USER>` and `<URL|TEXT>` as well.
+    """
+    return re.sub(r"@(?=\w)|\](?=\()|<(?=\S)", lambda sign: sign[0] + _APART, text)
 
 
 def for_google_chat(text: str) -> str:

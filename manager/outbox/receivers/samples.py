@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from manager.outbox.receivers.hints import RECEIVER_AWAY, TEST
+from protocol.alarm_kinds import AlarmKind
 from protocol.messages.alarm_notice import AlarmNotice, AlarmSubject, Severity
 from protocol.messages.events import Event, EventType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _WHOLE: Final = AlarmSubject(
     since_ms=0,
@@ -59,6 +65,18 @@ def sample_events() -> tuple[Event, ...]:
     )
 
 
+def template_trials() -> Iterator[Event]:
+    """Every shape, of every kind and of every severity: what a template may ask for."""
+    for event in sample_events():
+        assert event.alarm is not None  # noqa: S101 - for mypy
+        notices = (
+            *(replace(event.alarm, kind=str(kind)) for kind in (*AlarmKind, RECEIVER_AWAY, TEST)),
+            *(replace(event.alarm, severity=severity) for severity in Severity),
+        )
+        for notice in notices:
+            yield replace(event, alarm=notice)
+
+
 def _sample(
     kind: EventType,
     group: str | None,
@@ -69,7 +87,7 @@ def _sample(
 ) -> Event:
     notice = AlarmNotice(
         rule="lag",
-        kind="lag",
+        kind=AlarmKind.LAG_SECONDS,
         severity=Severity.CRITICAL,
         receivers=("ops",),
         subjects=subjects,

@@ -128,9 +128,15 @@ class EmailReceiver(Receiver, frozen=True, kw_only=True):
     to: tuple[Address, ...]
 
     def faults(self) -> Iterator[Problem]:
-        """Somebody is to get it."""
-        if readable(self.to) and not 1 <= len(self.to) <= MOST_RECIPIENTS:
+        """Somebody is to get it, once: what servers answer is told by address."""
+        if not readable(self.to):
+            return
+        if not 1 <= len(self.to) <= MOST_RECIPIENTS:
             yield Problem("to", f"expected 1 to {MOST_RECIPIENTS} addresses")
+            return
+        for place, address in enumerate(self.to):
+            if (first := self.to.index(address)) != place:
+                yield Problem(f"to[{place}]", f"is the same address as to[{first}]")
 
 
 AnyReceiver = WebhookReceiver | ChatReceiver | PagerDutyReceiver | OpsgenieReceiver | EmailReceiver

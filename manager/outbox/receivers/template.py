@@ -16,7 +16,7 @@ from jinja2 import Template as JinjaTemplate
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from manager.outbox.receivers.markup import MARKUPS, Markup
-from manager.outbox.receivers.samples import sample_events
+from manager.outbox.receivers.samples import template_trials
 from manager.outbox.receivers.view import one_line, view_of
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Template:
 
     def try_out(self, console_url: str | None) -> None:
         """Raises whatever rendering every kind of event does."""
-        for event in sample_events():
+        for event in template_trials():
             if self._own is not None and event.alarm is not None:
                 text = self._own.render(view_of(event, event.alarm, console_url))
                 if not text.strip():

@@ -251,6 +251,28 @@ async def test_a_person_whose_token_is_not_enough_may_show_another(
     assert [line for line in lines if "operation" in line] == []
 
 
+@SQLITE
+async def test_rules_and_silences_of_alarms_are_for_those_who_may_see_all(
+    database: Database, tokens: Tokens, session: aiohttp.ClientSession
+) -> None:
+    """A token of some groups reads of others neither in the API nor in the console."""
+    everybody, some = await tokens.make(Role.ADMIN), await tokens.make(Role.ADMIN, "fl*")
+    rule = {"name": "hidden-rule", "kind": "failed", "groups": "other"}
+    silence = {"ends_at_ms": 2**52, "reason": "hidden-reason", "by": "ann", "groups": "other"}
+    async with serving(database.url) as url:
+        web = Web(session, url)
+        assert (await web.ask("PUT", "/v1/alarms/rules", everybody, {"rules": [rule]}))[0] == 200
+        assert (await web.ask("POST", "/v1/alarms/silences", everybody, silence))[0] == 201
+        for path in ("/v1/alarms/rules", "/v1/alarms/silences", "/v1/alarms/receivers"):
+            assert (await web.ask("GET", path, some))[0] == 403, path
+        assert (await web.ask("GET", "/alarms/rules", some))[0] == 403
+        status, page = await web.ask("GET", "/alarms", some)
+        assert (status, "hidden-" in page, "silence-form" in page) == (200, False, False)
+        assert "There are no rules yet" not in page
+        status, page = await web.ask("GET", "/alarms", everybody)
+        assert (status, page.count("hidden-rule") > 0, page.count("hidden-reason")) == (200, True, 1)
+
+
 OFFERED = {
     Role.VIEWER: set(),
     Role.OPERATOR: {"pause", "restart", "stop", "rebalance", "drain"},

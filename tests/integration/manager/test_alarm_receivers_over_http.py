@@ -97,3 +97,29 @@ async def test_a_hangup_has_the_file_read_again(
             while not any("cannot be read again" in line["event"] for line in logs):
                 await settle()
             assert await names() == ["dev"]
+
+
+async def test_receivers_that_rules_name_and_no_file_has_are_told_in_the_log(
+    database: Database, session: aiohttp.ClientSession, tmp_path: Path, hook: Receiver
+) -> None:
+    """At the start, and when the file is read again: nobody would hear of these alarms."""
+
+    def missing() -> list[object]:
+        return [line["receivers"] for line in logs if "receivers that are not in" in line["event"]]
+
+    path = declare(tmp_path, *(f"{name}: {{kind: slack, url: '{hook.url}'}}" for name in ("ops", "dev")))
+    rules = [
+        {"name": "a", "kind": "failed", "receivers": ["ops", "dev"]},
+        {"name": "b", "kind": "stuck", "threshold": 1, "receivers": ["dev"], "enabled": False},
+    ]
+    with capture_logs() as logs:
+        async with serving(database.url, alarm_receivers=path) as url:
+            assert (await Web(session, url).ask("PUT", "/v1/alarms/rules", body={"rules": rules}))[0] == 200
+            assert missing() == []
+            declare(tmp_path, f"dev: {{kind: slack, url: '{hook.url}'}}")
+            os.kill(os.getpid(), signal.SIGHUP)
+            while not missing():
+                await settle()
+            assert missing() == ["ops"]
+        async with serving(database.url):
+            assert missing() == ["ops", "dev, ops"]

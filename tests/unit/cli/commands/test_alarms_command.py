@@ -111,7 +111,17 @@ def test_what_is_the_same_is_unchanged(
         ),
         ("rules: [{name: a, kind: failed, tasks: 'a[b]'}]", "rules[0].tasks: Expected `str` matching regex"),
         ("rule: []", "Object contains unknown field `rule`"),
-        ("rules: [", "alarms.yaml: while parsing"),
+        ("rules: [", "alarms.yaml:1:9: not YAML: "),
+        ("rules: [{name: a, threshold: 2026-13-45}]", "alarms.yaml: has a value that is none: month must be"),
+        ("rules: [{name: a, threshold: !!int x}]", "alarms.yaml: has a value that is none: invalid literal"),
+        (
+            "rules: " + "[" * 1000 + "]" * 1000,
+            "alarms.yaml: has an anchor that contains itself, or nests too",
+        ),
+        (
+            'rules: [{name: "\\ud800", kind: failed}]',
+            "alarms.yaml: has a text with '\\ud800', half of a surrogate",
+        ),
     ],
 )
 def test_a_file_that_is_wrong_is_refused_by_its_field(
@@ -122,6 +132,21 @@ def test_a_file_that_is_wrong_is_refused_by_its_field(
     told = sparkherd("alarms", "apply", str(tmp_path / "alarms.yaml"), "--manager", ruled.url)
     assert (told.code, ruled.requests) == (2, [])
     assert said in told.err
+
+
+def test_a_file_is_utf_8_whatever_the_locale_says(
+    sparkherd: Callable[..., Run], ruled: ScriptedManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As all files are that the manager and the commands read."""
+    monkeypatch.setattr("locale.getencoding", lambda: "latin-1")
+    path = tmp_path / "alarms.yaml"
+    path.write_bytes("rules: [{name: a, kind: failed, labels: {stage: größe}}]".encode())
+    assert sparkherd("alarms", "apply", str(path), "--manager", ruled.url).code == 0
+    assert ruled.asked("PUT")[0][1]["rules"][0]["labels"] == {"stage": "größe"}
+    path.write_bytes(b"rules: \xff")
+    assert (
+        "alarms.yaml: not UTF-8 text" in sparkherd("alarms", "apply", str(path), "--manager", ruled.url).err
+    )
 
 
 def test_what_the_manager_finds_wrong_is_told_line_by_line(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from manager.core.alarms import alarms
+from manager.core.alarms import alarms, book
 from manager.core.alarms.book import AlarmBook
 from manager.core.alarms.findings import SUBJECTS_TOLD
 from manager.core.commands import DeleteGroup, DeleteTask, SetTarget
@@ -112,6 +113,27 @@ def test_without_rules_nothing_is_looked_at(bench: Watched) -> None:
     assert ("alarms", "") not in bench.group.timers
     bench.use(rule(threshold=1, groups="other"))
     assert ("alarms", "") not in bench.group.timers
+
+
+def test_a_slice_has_fewer_tasks_where_there_are_many_rules(
+    bench: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is compared with each task once, and that holds up nobody; later passes need not."""
+    compared: dict[int, int] = Counter()
+
+    def for_task(rules: tuple[AlarmRule, ...], *named: Any) -> tuple[AlarmRule, ...]:
+        compared[bench.now] += len(rules)
+        return book.for_task(rules, *named)
+
+    monkeypatch.setattr(alarm_watch, "for_task", for_task)
+    bench.begin(*(f"t{number:03}" for number in range(90)))
+    bench.use(*(rule(threshold=1, name=f"r{number}", tasks=f"x{number}-*") for number in range(500)))
+    bench.look()
+    assert max(compared.values()) < 6000
+    assert sum(compared.values()) == 90 * 500
+    compared.clear()
+    bench.look()
+    assert compared == {}
 
 
 def test_many_alarms_of_a_rule_are_one_notice(bench: Watched, monkeypatch: pytest.MonkeyPatch) -> None:

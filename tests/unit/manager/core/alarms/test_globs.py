@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from manager.core.alarms.globs import fits
 
@@ -27,6 +31,10 @@ from manager.core.alarms.globs import fits
         ("de.ays", "delays", False),
         ("[d]elays", "delays", False),
         ("**", "x", True),
+        ("ab*ba", "aba", False),
+        ("a*b*b", "ab", False),
+        ("a*b*b", "abb", True),
+        ("*a?c*", "xabcx", True),
     ],
 )
 def test_what_fits(pattern: str, name: str, expected: bool) -> None:  # noqa: FBT001 - a table
@@ -34,6 +42,14 @@ def test_what_fits(pattern: str, name: str, expected: bool) -> None:  # noqa: FB
     assert fits(pattern, name) is expected
 
 
-def test_no_pattern_takes_long() -> None:
+@given(pattern=st.text("ab*?", max_size=8), name=st.text("abc", max_size=8))
+def test_it_is_what_a_regular_expression_says(pattern: str, name: str) -> None:
+    """Which tries all there is."""
+    written = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
+    assert fits(pattern, name) is (re.fullmatch(written, name) is not None)
+
+
+@pytest.mark.parametrize("pattern", ["*a" * 100 + "*b", "*?a" * 80 + "*b"])
+def test_no_pattern_takes_long(pattern: str) -> None:
     """One that would keep a regular expression busy for ever comes to an end."""
-    assert not fits("*a" * 100 + "*b", "a" * 249)
+    assert not fits(pattern, "a" * 249)

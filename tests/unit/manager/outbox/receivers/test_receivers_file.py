@@ -56,6 +56,15 @@ def test_without_a_file_there_are_none() -> None:
     assert read_receivers(None) == DeclaredReceivers()
 
 
+@pytest.mark.parametrize(
+    "value", ["*correct-horse", "!correct-horse x", "!correct!horse x", "&correct-horse"]
+)
+def test_what_yaml_takes_for_its_own_signs_is_not_repeated(tmp_path: Path, value: str) -> None:
+    """A password that nobody has quoted may begin with one."""
+    told = complaint(tmp_path, f"smtp:\n  password: {value}\nreceivers: {{}}\n")
+    assert "correct" not in told
+
+
 def test_no_secret_is_shown(tmp_path: Path) -> None:
     """Neither by what holds it, nor, from then on, in any line of the log."""
     found = read(tmp_path, WHOLE)
@@ -87,6 +96,10 @@ def test_no_secret_is_shown(tmp_path: Path) -> None:
         ("receivers: {a/b: {kind: slack, url: 'http://a/'}}", 'receivers["a/b"]: a name has'),
         ("receivers: {a: {kind: email, to: [x@y.example]}}", "smtp: is required for receivers of kind email"),
         ("receivers: {a: {kind: email, to: []}}", "receivers.a.to: expected 1 to 100 addresses"),
+        (
+            "receivers: {a: {kind: email, to: [x@y.example, z@y.example, x@y.example]}}",
+            "receivers.a.to[2]: is the same address as to[0]",
+        ),
         (
             'receivers: {a: {kind: email, to: ["x@y.example\\nBcc: z@y.example"]}}',
             "receivers.a.to[0]: expected an address",

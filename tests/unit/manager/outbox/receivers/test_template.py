@@ -8,8 +8,10 @@ import pytest
 from manager.outbox.receivers.hints import hint_for
 from manager.outbox.receivers.markup import MARKUPS
 from manager.outbox.receivers.samples import sample_events
-from manager.outbox.receivers.template import built_in_template, own_template, render_html
+from manager.outbox.receivers.template import TemplateError, built_in_template, own_template, render_html
 from manager.outbox.receivers.view import duration, one_line
+from protocol.alarm_kinds import AlarmKind
+from protocol.messages.alarm_notice import Severity
 from protocol.messages.events import Event, EventType
 
 if TYPE_CHECKING:
@@ -19,7 +21,10 @@ if TYPE_CHECKING:
 
 CONSOLE = "https://herd.example"
 FIRING, REPEAT, RESOLVED, BARE = sample_events()
-NASTY = "<!channel> <users/all> @all [here](http://evil) </code><script>alert(1)</script>"
+NASTY = (
+    "<!channel> <@U1> <users/all> @all [here](http://evil) <http://evil|here> "
+    "</code><script>alert(1)</script>"
+)
 
 
 def shown(event: Event, kind: str = "email", console: str | None = CONSOLE) -> Message:
@@ -82,9 +87,15 @@ def test_without_a_console_there_are_no_links(kind: str) -> None:
     [
         ("slack", "<!channel"),
         ("google_chat", "<users/all"),
+        ("slack", "<http://evil|here>"),
+        ("google_chat", "<http://evil|here>"),
         ("mattermost", "@all"),
+        ("mattermost", "<!channel>"),
+        ("mattermost", "<@U1>"),
+        ("mattermost", "<http://evil|here>"),
         ("mattermost", "](http://evil)"),
         ("rocketchat", "@all"),
+        ("rocketchat", "<http://evil|here>"),
         ("teams", "](http://evil)"),
     ],
 )
@@ -100,6 +111,22 @@ def test_a_cause_is_no_html() -> None:
     assert page is not None
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        *(f'kind == "{kind}"' for kind in (*AlarmKind, "receiver_away", "test")),
+        *(f'severity == "{severity}"' for severity in Severity),
+        'is_resolved and kind == "receiver_away"',
+    ],
+)
+def test_a_template_is_tried_with_all_it_may_ask_for(tmp_path: Path, condition: str) -> None:
+    """A mistake that waits for one kind, or one severity, is found at the start."""
+    path = tmp_path / "own.txt"
+    path.write_text(f"{{{{ rule }}}}\n{{% if {condition} %}}{{{{ vlaue }}}}{{% endif %}}")
+    with pytest.raises(TemplateError, match="line 2: 'vlaue' is undefined"):
+        own_template("slack", path)
 
 
 def test_a_headline_is_one_line_whatever_is_in_it() -> None:
@@ -131,7 +158,7 @@ def test_a_template_of_one_s_own_that_fails_later_is_replaced(tmp_path: Path) ->
     rest = "{{ bold(kind) }}{% for cause in subjects[0].causes %} {{ cause }}{% endfor %}"
     path.write_text("{{ rule }}\n{% if rule == 'x' %}{{ nope }}{% endif %}" + rest)
     own = own_template("slack", path)
-    assert own.render(with_cause("a & b"), None) == ("lag", "*lag* a &amp; b")
+    assert own.render(with_cause("a & b"), None) == ("lag", "*lag_seconds* a &amp; b")
     assert own.render(with_cause("a", rule="x"), None).headline.startswith("FIRING (critical): x")
 
 
