@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import TracebackType
 
-    from manager.storage.alarm_table import AlarmTable, FiringAlarm
+    from manager.storage.alarm_table import AlarmTable
+    from manager.storage.firing_alarms import FiringPage, FiringQuery
     from protocol.messages.alarms import AlarmRule, Silence
 
     Use = Callable[[tuple[AlarmRule, ...], tuple[Silence, ...]], None]
@@ -76,9 +77,9 @@ class HerdAlarms:
         """All silences that are kept, as they are now; raises `StorageError`."""
         return (await self._table.silences()).entries
 
-    async def firing(self) -> list[FiringAlarm]:
-        """What fires in any group; raises `StorageError`."""
-        return await self._table.firing()
+    async def firing(self, asked: FiringQuery) -> FiringPage:
+        """Some of what fires in any group; raises `StorageError`."""
+        return await self._table.firing(asked)
 
     async def put_rules(self, rules: Sequence[AlarmRule], seen: int) -> bool:
         """Replace all rules, if they are of the version that was `seen`; raises `StorageError`."""

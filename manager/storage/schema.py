@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from sqlalchemy import (
@@ -17,6 +17,7 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
+    text,
 )
 
 from manager.core.stored_rows import (
@@ -40,7 +41,7 @@ from protocol.messages.tasks import Reached, TaskHome, TaskReset
 from protocol.states import GroupState, Target, TaskState, TransferStep
 
 if TYPE_CHECKING:
-    from sqlalchemy import Dialect
+    from sqlalchemy import Dialect, TextClause
 
 
 class Json(TypeDecorator[Any]):
@@ -78,7 +79,15 @@ def _text(name: str) -> Column[Any]:
     return Column(name, Text, nullable=False)
 
 
+def _firing(name: str, *columns: str | TextClause) -> Index:
+    """Of the alarms that fire only: there are few of those at most times."""
+    return Index(name, *columns, sqlite_where=IS_FIRING, postgresql_where=IS_FIRING)
+
+
 METADATA = MetaData()
+IS_FIRING: Final = text("resolved_at_ms = 0")
+"""Of an alarm. Written out wherever it is asked for: with a parameter in it no index would be found."""
+_NEWEST: Final = text("fired_at_ms DESC")
 
 TABLES: dict[type[Row], Table] = {
     GroupRow: Table(
@@ -199,6 +208,10 @@ TABLES: dict[type[Row], Table] = {
         Column("threshold", Float),
         Column("worker", Text),
         Column("receivers", Json(tuple[str, ...]), nullable=False),
+        _firing("alarms_firing", "severity", _NEWEST, "group", "rule", "subject"),
+        _firing("alarms_firing_of_group", "group", "severity", _NEWEST, "rule", "subject"),
+        _firing("alarms_firing_of_rule", "rule", "severity", _NEWEST, "group", "subject"),
+        _firing("alarms_firing_of_rule_in_group", "group", "rule", "severity", _NEWEST, "subject"),
     ),
 }
 

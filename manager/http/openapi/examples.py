@@ -536,6 +536,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
             }
         ],
         "total": 1,
+        "next": None,
     },
     alarms.AcknowledgeRequest: {"rule": "lag", "by": "ann", "task": TASK, "member": None},
     alarms.AcknowledgeResponse: {**DONE, "acknowledged": 1},
