@@ -41,7 +41,7 @@ from protocol.messages.tasks import Reached, TaskHome, TaskReset
 from protocol.states import GroupState, Target, TaskState, TransferStep
 
 if TYPE_CHECKING:
-    from sqlalchemy import Dialect, TextClause
+    from sqlalchemy import Dialect
 
 
 class Json(TypeDecorator[Any]):
@@ -79,15 +79,9 @@ def _text(name: str) -> Column[Any]:
     return Column(name, Text, nullable=False)
 
 
-def _firing(name: str, *columns: str | TextClause) -> Index:
-    """Of the alarms that fire only: there are few of those at most times."""
-    return Index(name, *columns, sqlite_where=IS_FIRING, postgresql_where=IS_FIRING)
-
-
 METADATA = MetaData()
 IS_FIRING: Final = text("resolved_at_ms = 0")
 """Of an alarm. Written out wherever it is asked for: with a parameter in it no index would be found."""
-_NEWEST: Final = text("fired_at_ms DESC")
 
 TABLES: dict[type[Row], Table] = {
     GroupRow: Table(
@@ -208,12 +202,21 @@ TABLES: dict[type[Row], Table] = {
         Column("threshold", Float),
         Column("worker", Text),
         Column("receivers", Json(tuple[str, ...]), nullable=False),
-        _firing("alarms_firing", "severity", _NEWEST, "group", "rule", "subject"),
-        _firing("alarms_firing_of_group", "group", "severity", _NEWEST, "rule", "subject"),
-        _firing("alarms_firing_of_rule", "rule", "severity", _NEWEST, "group", "subject"),
-        _firing("alarms_firing_of_rule_in_group", "group", "rule", "severity", _NEWEST, "subject"),
     ),
 }
+
+
+def _firing(name: str, *columns: str) -> Index:
+    """Of the alarms that fire only: there are few of those at most times. The newest come first."""
+    alarms = TABLES[AlarmRow].c
+    ordered = (alarms[each].desc() if each == "fired_at_ms" else alarms[each] for each in columns)
+    return Index(name, *ordered, sqlite_where=IS_FIRING, postgresql_where=IS_FIRING)
+
+
+_firing("alarms_firing", "severity", "fired_at_ms", "group", "rule", "subject")
+_firing("alarms_firing_of_group", "group", "severity", "fired_at_ms", "rule", "subject")
+_firing("alarms_firing_of_rule", "rule", "severity", "fired_at_ms", "group", "subject")
+_firing("alarms_firing_of_rule_in_group", "group", "rule", "severity", "fired_at_ms", "subject")
 
 LOAD_ORDER: dict[type[Row], str] = {MemberRow: "position", RebalanceRow: "generation_id"}
 """Rows whose order means something, and the column that tells it."""
