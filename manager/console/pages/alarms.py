@@ -13,6 +13,7 @@ from manager.console.pages.links import group_api, group_path, task_path, with_q
 from manager.console.pages.task_alarms import alarm_figure
 from manager.console.paging import PAGE_LENGTH
 from manager.storage.firing_alarms import FiringQuery, place_of
+from protocol.alarm_hints import About, hint_for
 from protocol.alarm_kinds import TRAITS
 from protocol.messages.alarm_notice import Severity
 from protocol.messages.alarms import COUNTED_AT_MOST, AcknowledgeRequest
@@ -54,7 +55,10 @@ class AlarmFilter:
 
 @dataclass(frozen=True, slots=True)
 class AlarmLine:
-    """An alarm; `subject` is a task or a worker, `path` its page. `call` and `body` acknowledge it."""
+    """An alarm; `subject` is a task or a worker, `path` its page. `call` and `body` acknowledge it.
+
+    `hint` is what to try.
+    """
 
     group: str
     group_path: str
@@ -73,6 +77,7 @@ class AlarmLine:
     receivers: str
     call: str
     body: str
+    hint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +200,7 @@ def _alarm_line(alarm: Alarm, by: str) -> AlarmLine:
         receivers=", ".join(alarm.receivers) or "nobody",
         call=f"POST {group_api(alarm.group)}/alarms/acknowledge",
         body=msgspec.json.encode(wanted).decode(),
+        hint=hint_for(alarm.kind, About(alarm.group, alarm.task, alarm.member)),
     )
 
 
