@@ -218,7 +218,11 @@ _firing("alarms_firing_of_group", "group", "severity", "fired_at_ms", "rule", "s
 _firing("alarms_firing_of_rule", "rule", "severity", "fired_at_ms", "group", "subject")
 _firing("alarms_firing_of_rule_in_group", "group", "rule", "severity", "fired_at_ms", "subject")
 
-LOAD_ORDER: dict[type[Row], str] = {MemberRow: "position", RebalanceRow: "generation_id"}
+LOAD_ORDER: dict[type[Row], str] = {
+    AlarmRow: "fired_at_ms",
+    MemberRow: "position",
+    RebalanceRow: "generation_id",
+}
 """Rows whose order means something, and the column that tells it."""
 
 MANAGERS = Table(
