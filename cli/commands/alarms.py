@@ -18,6 +18,7 @@ from cli.options.task_file import print_problems
 from cli.views.output import ago, local_time, print_json, print_table, print_yaml, tell
 from protocol.errors import RefusedError
 from protocol.messages.alarms import (
+    COUNTED_AT_MOST,
     AcknowledgeResponse,
     AlarmListResponse,
     AlarmRulesResponse,
@@ -38,6 +39,9 @@ RULES: Final = path_of("alarms", "rules")
 SILENCES: Final = path_of("alarms", "silences")
 MINUTE_MS: Final = 60_000
 HISTORY: Final = 50
+PAGE_LENGTH: Final = 1000
+LISTED: Final = 1000
+MOST_LISTED: Final = 100_000
 
 
 @click.group("alarms")
@@ -47,15 +51,36 @@ def command() -> None:
 
 @command.command("list", epilog=example("sparkherd alarms list", "sparkherd alarms list --group flights"))
 @optional_group_option("Only its alarms, those that are pending as well.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, MOST_LISTED),
+    default=LISTED,
+    show_default=True,
+    help="How many at most.",
+)
 @admin_options
-def list_alarms(client: AdminClient, group: str | None, *, as_json: bool) -> None:
+def list_alarms(client: AdminClient, group: str | None, limit: int, *, as_json: bool) -> None:
     """List what fires, the worst and newest first."""
     if group is None:
-        query = urlencode({"limit": "1000"})
-        answer = client.get(f"{ALARMS}?{query}", AlarmListResponse)
+        answer = _listed(client, limit)
     else:
-        answer = client.get(path_of("groups", group, "alarms"), AlarmListResponse)
+        query = urlencode({"limit": min(limit, PAGE_LENGTH)})
+        answer = client.get(f"{path_of('groups', group, 'alarms')}?{query}", AlarmListResponse)
     _show(answer, as_json=as_json)
+
+
+def _listed(client: AdminClient, limit: int) -> AlarmListResponse:
+    """The first ones of all groups, page by page."""
+    found: list[Alarm] = []
+    after: str | None = None
+    while True:
+        place = {} if after is None else {"after": after}
+        asked = urlencode({"limit": min(limit - len(found), PAGE_LENGTH), **place})
+        page = client.get(f"{ALARMS}?{asked}", AlarmListResponse)
+        found.extend(page.alarms)
+        after = page.next
+        if after is None or len(found) >= limit:
+            return AlarmListResponse(alarms=tuple(found), total=page.total, next=after)
 
 
 @command.command("history", epilog=example("sparkherd alarms history flights"))
@@ -78,8 +103,11 @@ def _show(answer: AlarmListResponse, *, as_json: bool) -> None:
         ("SEVERITY", "STATE", "GROUP", "RULE", "OF", "SINCE", "VALUE", "ABOVE", "SEEN BY"),
         map(_row, answer.alarms),
     )
-    if answer.total > len(answer.alarms):
-        click.echo(f"and {answer.total - len(answer.alarms)} more", err=True)
+    left = answer.total - len(answer.alarms)
+    if left > 0:
+        click.echo(f"and {'at least ' * (answer.total >= COUNTED_AT_MOST)}{left} more", err=True)
+    elif answer.next is not None:
+        click.echo("and more", err=True)
 
 
 def _row(alarm: Alarm) -> tuple[object, ...]:

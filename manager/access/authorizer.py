@@ -35,6 +35,11 @@ class Caller:
         return self.token is None or self.token.covers(group)
 
     @property
+    def groups(self) -> tuple[str, ...]:
+        """What it may know of, by name or by what names begin with and a `*`; none are all."""
+        return () if self.token is None else self.token.groups
+
+    @property
     def is_limited(self) -> bool:
         """Whether it is for some groups only."""
         return self.token is not None and bool(self.token.groups)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Final, Self
 from manager.background.supervision import Loop
 from manager.storage.alarm_table import RULES, SILENCES, Versioned
 from manager.storage.base import StorageError
-from protocol.messages.alarms import AlarmRulesResponse
+from protocol.messages.alarms import COUNTED_AT_MOST, AlarmRulesResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import TracebackType
 
-    from manager.storage.alarm_table import AlarmTable, FiringAlarm
+    from manager.storage.alarm_table import AlarmTable
+    from manager.storage.firing_alarms import FiringPage, FiringQuery
     from manager.storage.herd_table import HerdTable
     from protocol.messages.alarms import AlarmRule, Silence
 
@@ -89,9 +90,18 @@ class HerdAlarms:
         is_read = self._rules.version >= 0 and self._silences.version >= 0
         return (self._rules.entries, self._silences.entries) if is_read else None
 
-    async def firing(self) -> list[FiringAlarm]:
-        """What fires in any group, and of none, which is empty then; raises `StorageError`."""
-        return [*await self._herd.firing(), *await self._table.firing()]
+    async def firing(self, asked: FiringQuery) -> FiringPage:
+        """Some of what fires in any group; what is of none comes beside the first page.
+
+        Raises:
+            StorageError: try again later.
+        """
+        page = await self._table.firing(asked)
+        if asked.after is not None or asked.may_know or asked.group is not None:
+            return page
+        of_herd = [row for row in await self._herd.firing() if asked.fits(row)]
+        total = min(page.total + len(of_herd), COUNTED_AT_MOST)
+        return page._replace(rows=[*of_herd, *page.rows], total=total)
 
     async def acknowledge(self, rule: str, subject: str | None, by: str, at_ms: int) -> int:
         """Note who has seen what fires of no group, of one subject or all; raises `StorageError`.

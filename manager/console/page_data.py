@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from manager.background.herd_alarms import rules_response
 from manager.clock import read_clocks
 from manager.core.alarms.book import AlarmBook
-from manager.core.views.alarms import page_of, shown
+from manager.core.views.alarms import shown
 from manager.core.views.transfers import transfer_fields
 from protocol.errors import Failure, RefusedError
 from protocol.messages.alarms import AlarmRulesResponse
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from manager.cluster.directory import Directory
     from manager.core.views.group_status import GroupStatus
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
+    from manager.storage.firing_alarms import FiringQuery
     from protocol.messages.alarms import Alarm, Silence
     from protocol.messages.base import Request
     from protocol.messages.cluster import ManagerListResponse
@@ -32,6 +33,17 @@ FOUND_AT_MOST: Final = 100
 READ_AT_ONCE: Final = 500
 READS_AT_MOST: Final = 8
 NO_RULES: Final = AlarmRulesResponse(rules=(), version=0, etag='"0"')
+
+
+class FiringAlarms(NamedTuple):
+    """A page of alarms, how many there are (counted up to a bound), and what is to follow it."""
+
+    alarms: Sequence[Alarm]
+    total: int
+    following: str | None
+
+
+NOTHING_FIRES: Final = FiringAlarms((), 0, None)
 
 
 async def others_first() -> None:
@@ -89,14 +101,14 @@ class PageData:
         """Whether this manager has the group, or nobody else."""
         return self._directory.is_here(group)
 
-    async def firing_alarms(self) -> Sequence[Alarm]:
-        """What fires in any group, the worst first, then the newest."""
+    async def firing_alarms(self, asked: FiringQuery) -> FiringAlarms:
+        """Some of what fires in any group, the worst first, then the newest."""
         if self._alarms is None:
-            return ()
+            return NOTHING_FIRES
         book = AlarmBook(silences=await self._alarms.silences())
-        rows, now_ms = await self._alarms.firing(), self.now_ms()
-        await others_first()
-        return page_of((shown(row, book, now_ms) for row in rows), len(rows)).alarms
+        page, now_ms = await self._alarms.firing(asked), self.now_ms()
+        following = None if page.following is None else page.following.written()
+        return FiringAlarms([shown(row, book, now_ms) for row in page.rows], page.total, following)
 
     async def alarm_rules(self) -> AlarmRulesResponse:
         """All rules of alarms."""

@@ -35,6 +35,11 @@ class TransferRegistry:
         row = self.by_id.get(self.moving.get(task, ""), {}).get(task)
         return row is not None and row.leaves and row.step is not TransferStep.STOPPING
 
+    def leaving(self) -> list[TransferRow]:
+        """The rows of tasks on their way out; it takes the longer the more of these there are."""
+        under_way = (self.by_id[transfer][task] for task, transfer in self.moving.items())
+        return [row for row in under_way if row.leaves]
+
     def keep(self, row: TransferRow) -> None:
         """Take `row` in."""
         self.by_id.setdefault(row.transfer, {})[row.task] = row

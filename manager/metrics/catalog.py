@@ -67,6 +67,19 @@ ALARMS_FIRING = Metric(
     "Alarms that fire, silenced and acknowledged ones included.",
     ("group", "severity"),
 )
+TRANSFERRING = Metric(
+    "sparkherd_group_transferring_tasks",
+    "gauge",
+    "Tasks of the group on their way into another one, by the step of their transfer.",
+    ("group", "step"),
+)
+TRANSFER_SINCE = Metric(
+    "sparkherd_group_transfer_step_since_seconds",
+    "gauge",
+    "Since when (in seconds since 1970) the task is at its step that is there longest; "
+    "none while the group gives no task away.",
+    ("group",),
+)
 COMMIT_SECONDS = Metric(
     "sparkherd_storage_commit_seconds",
     "histogram",
@@ -121,6 +134,8 @@ CATALOG = (
     TASKS,
     TASKS_TO_COME,
     ALARMS_FIRING,
+    TRANSFERRING,
+    TRANSFER_SINCE,
     COMMIT_SECONDS,
     COMMIT_FAILURES,
     COMMITTED_ROWS,

@@ -54,6 +54,7 @@ class GroupReader:
         states, generations = family(catalog.GROUP_STATE), family(catalog.GENERATION)
         members, tasks = family(catalog.MEMBERS), family(catalog.TASKS)
         to_come, alarms = family(catalog.TASKS_TO_COME), family(catalog.ALARMS_FIRING)
+        transferring, since = family(catalog.TRANSFERRING), family(catalog.TRANSFER_SINCE)
         for group in self._runtime.living():
             states.add_metric((group.name, group.state.value), 1)
             generations.add_metric((group.name,), group.generation)
@@ -61,7 +62,11 @@ class GroupReader:
             _add_counts(tasks, group, group.tasks.tally.counts())
             to_come.add_metric((group.name,), sum(group.tasks.to_come.values()))
             _add_counts(alarms, group, Counter(row.severity for row in group.alarms.firing.values()))
-        yield from (states, generations, members, tasks, to_come, alarms)
+            leaving = group.transfers.leaving()
+            _add_counts(transferring, group, Counter(row.step.value for row in leaving))
+            if leaving:
+                since.add_metric((group.name,), min(row.changed_at_ms for row in leaving) / 1000)
+        yield from (states, generations, members, tasks, to_come, alarms, transferring, since)
 
 
 def _single(metric: Metric, value: float) -> Family:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 import msgspec
 from sqlalchemy import BigInteger, Column, LargeBinary, Table, Text, select, update
 
-from manager.core.stored_rows import AlarmRow
 from manager.storage.base import StorageError
-from manager.storage.schema import METADATA, TABLES
+from manager.storage.firing_alarms import read_page
+from manager.storage.schema import METADATA
 from protocol.messages.alarms import AlarmRule, Silence
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from manager.storage.database import Database
+    from manager.storage.firing_alarms import FiringPage, FiringQuery
 
 DOCUMENTS = Table(
     "alarm_documents",
@@ -30,9 +31,6 @@ DOCUMENTS = Table(
 """Two rows; `body` is JSON."""
 RULES: Final = "rules"
 SILENCES: Final = "silences"
-ALARMS: Final = TABLES[AlarmRow]
-
-FiringAlarm = AlarmRow
 T = TypeVar("T")
 
 
@@ -69,9 +67,9 @@ class AlarmTable:
         """Replace all silences, unless they are not of the version that was `seen`."""
         return await self._database.transact(partial(_write, name=SILENCES, entries=silences, seen=seen))
 
-    async def firing(self) -> list[AlarmRow]:
-        """What fires in any group, as it is stored; the newest first."""
-        return await self._database.transact(_firing)
+    async def firing(self, asked: FiringQuery) -> FiringPage:
+        """Some of what fires in any group, as it is stored; the worst first, then the newest."""
+        return await self._database.transact(partial(read_page, asked=asked))
 
 
 def _versions(connection: Connection) -> dict[str, int]:
@@ -95,8 +93,3 @@ def _write(connection: Connection, name: str, entries: Sequence[Any], seen: int)
     return bool(
         connection.execute(update(DOCUMENTS).where(as_seen).values(version=seen + 1, body=body)).rowcount
     )
-
-
-def _firing(connection: Connection) -> list[AlarmRow]:
-    wanted = select(ALARMS).where(ALARMS.c.resolved_at_ms == 0).order_by(ALARMS.c.fired_at_ms.desc())
-    return [AlarmRow(**row) for row in connection.execute(wanted).mappings()]

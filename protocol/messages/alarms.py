@@ -17,6 +17,8 @@ MOST_SILENCES: Final = 500
 MOST_OF_A_RULE: Final = 100
 """Receivers, and labels."""
 MAX_GLOB_LENGTH: Final = 249
+COUNTED_AT_MOST: Final = 10_000
+"""How many alarms of all groups fire is not counted further: that would read all of them."""
 Glob = Annotated[
     str,
     msgspec.Meta(
@@ -165,12 +167,13 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AlarmListQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which alarms are asked for; of more than `limit` the first ones."""
+    """Which alarms are asked for; of more than `limit` the first ones, or those after a page's `next`."""
 
     severity: Severity | None = None
     rule: Name | None = None
     group: Name | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
+    after: Annotated[str, msgspec.Meta(max_length=4000)] | None = None
 
 
 class GroupAlarmsQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -181,10 +184,15 @@ class GroupAlarmsQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AlarmListResponse(Response, frozen=True, kw_only=True):
-    """Alarms, the worst and newest first; `total` is how many there are."""
+    """Alarms, the worst and newest first.
+
+    `total` is how many there are; of all groups it is not counted further than 10,000. `next` is what to ask
+    `after` for those that follow, null if there are none; a group's own are one page.
+    """
 
     alarms: tuple[Alarm, ...]
     total: int
+    next: str | None = None
 
 
 class AcknowledgeRequest(Request, frozen=True, kw_only=True):

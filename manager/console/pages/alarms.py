@@ -11,16 +11,19 @@ from manager.console.formatting import duration
 from manager.console.page import Page, PageRequest
 from manager.console.pages.links import group_api, group_path, task_path, with_query, worker_path
 from manager.console.pages.task_alarms import alarm_figure
-from manager.console.paging import ListPage, list_page
+from manager.console.paging import PAGE_LENGTH
+from manager.storage.firing_alarms import FiringQuery, place_of
+from protocol.alarm_hints import Subject, hint_for
 from protocol.alarm_kinds import TRAITS, About
 from protocol.messages.alarm_notice import Severity
-from protocol.messages.alarms import AcknowledgeHerdRequest, AcknowledgeRequest
+from protocol.messages.alarms import COUNTED_AT_MOST, AcknowledgeHerdRequest, AcknowledgeRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from manager.access.authorizer import Caller
-    from manager.console.page_data import PageData
+    from manager.console.page_data import FiringAlarms, PageData
+    from manager.storage.firing_alarms import Place
     from protocol.messages.alarms import Alarm, AlarmRule, Silence
 
 UNITS: Final = {kind.value: traits.unit for kind, traits in TRAITS.items()}
@@ -34,24 +37,31 @@ ANYBODY: Final = "console"
 
 @dataclass(frozen=True, slots=True)
 class AlarmFilter:
-    """Which alarms; each empty for any."""
+    """Which alarms; each empty for any. `after` is where the page before has ended, None on the first one."""
 
     group: str
     rule: str
     severity: str
+    after: Place | None
 
-    def takes(self, alarm: Alarm) -> bool:
-        """Whether the alarm is among them."""
-        return (
-            (not self.group or alarm.group == self.group)
-            and (not self.rule or alarm.rule == self.rule)
-            and (not self.severity or alarm.severity.value == self.severity)
+    def query(self, caller: Caller) -> FiringQuery:
+        """What is read of the database: never what the caller may not know of."""
+        return FiringQuery(
+            limit=PAGE_LENGTH,
+            may_know=caller.groups,
+            group=self.group or None,
+            rule=self.rule or None,
+            severity=Severity(self.severity) if self.severity else None,
+            after=self.after,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class AlarmLine:
-    """An alarm; `subject` is a task or a worker, `path` its page. `call` and `body` acknowledge it."""
+    """An alarm; `subject` is a task or a worker, `path` its page. `call` and `body` acknowledge it.
+
+    `hint` is what to try.
+    """
 
     group: str
     group_path: str
@@ -70,6 +80,7 @@ class AlarmLine:
     receivers: str
     call: str
     body: str
+    hint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +109,20 @@ class SilenceLine:
 
 @dataclass(frozen=True, slots=True)
 class AlarmsPage:
-    """What the page shows. `path` leads to the same list.
+    """What the page shows. `path` leads to the first page of the list, `following` to the next one.
 
-    Rules and silences are the herd's: without `is_of_herd`, to a token of some groups, they are not shown.
+    There are `total` alarms, or more if it `is_more`. Rules and silences are the herd's: without
+    `is_of_herd`, to a token of some groups, they are not shown.
     """
 
     now_ms: int
     wanted: AlarmFilter
     severities: tuple[str, ...]
-    alarms: ListPage[AlarmLine]
+    alarms: tuple[AlarmLine, ...]
+    total: int
+    is_more: bool
     path: str
+    following: str | None
     rules: tuple[RuleLine, ...]
     silences: tuple[SilenceLine, ...]
     by: str
@@ -118,16 +133,15 @@ class AlarmsPage:
 class AlarmsData:
     """All that the API says of alarms."""
 
-    firing: Sequence[Alarm]
+    firing: FiringAlarms
     rules: Sequence[AlarmRule]
     silences: Sequence[Silence]
 
 
 async def alarms(page_data: PageData, request: PageRequest) -> Page:
     """The page at `/alarms`."""
-    found = await page_data.firing_alarms()
     data = AlarmsData(
-        firing=[alarm for alarm in found if _may_see(request.caller, alarm)],
+        firing=await page_data.firing_alarms(filter_of(request).query(request.caller)),
         rules=(await page_data.alarm_rules()).rules,
         silences=await page_data.silences(),
     )
@@ -136,22 +150,21 @@ async def alarms(page_data: PageData, request: PageRequest) -> Page:
     return Page("alarms.html", "Alarms", "alarms", view, newest[0].id if newest else 0)
 
 
-def _may_see(caller: Caller, alarm: Alarm) -> bool:
-    """As the API answers: what is of no group is not for who is for some groups."""
-    return not caller.is_limited if alarm.group is None else caller.covers(alarm.group)
-
-
 def alarms_page(data: AlarmsData, request: PageRequest, now_ms: int) -> AlarmsPage:
     """What the page shows of what the API says."""
     wanted, by = filter_of(request), name_of(request.caller)
-    fitting = [alarm for alarm in data.firing if wanted.takes(alarm)]
-    page = list_page(fitting, request.query.get("page"))
+    filters = {"group": wanted.group, "rule": wanted.rule, "severity": wanted.severity}
+    found = data.firing
+    following = with_query("/alarms", **filters, after=found.following) if found.following else None
     return AlarmsPage(
         now_ms=now_ms,
         wanted=wanted,
         severities=tuple(each.value for each in Severity),
-        alarms=page.shown(lambda alarm: _alarm_line(alarm, by)),
-        path=with_query("/alarms", group=wanted.group, rule=wanted.rule, severity=wanted.severity),
+        alarms=tuple(_alarm_line(alarm, by) for alarm in found.alarms),
+        total=found.total,
+        is_more=found.total >= COUNTED_AT_MOST,
+        path=with_query("/alarms", **filters),
+        following=following,
         rules=tuple(_rule_line(rule) for rule in data.rules),
         silences=tuple(_silence_line(each, now_ms) for each in data.silences if each.ends_at_ms > now_ms),
         by=by,
@@ -160,9 +173,10 @@ def alarms_page(data: AlarmsData, request: PageRequest, now_ms: int) -> AlarmsPa
 
 
 def filter_of(request: PageRequest) -> AlarmFilter:
-    """What the address asks for."""
+    """What the address asks for; what it cannot mean is passed over."""
     group, rule, severity = (request.query.get(name, "").strip() for name in ("group", "rule", "severity"))
-    return AlarmFilter(group, rule, severity)
+    is_known = severity in {each.value for each in Severity}
+    return AlarmFilter(group, rule, severity if is_known else "", place_of(request.query.get("after", "")))
 
 
 def name_of(caller: Caller) -> str:
@@ -192,6 +206,7 @@ def _alarm_line(alarm: Alarm, by: str) -> AlarmLine:
         receivers=", ".join(alarm.receivers) or "nobody",
         call=call,
         body=body,
+        hint=hint_for(alarm.kind, Subject(alarm.group, alarm.task, alarm.member)),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from heapq import nlargest
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from manager.core import checks
@@ -12,15 +13,13 @@ from protocol.messages.alarm_notice import Severity
 from protocol.messages.alarms import Alarm, AlarmListResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from manager.core.alarms.alarms import GroupAlarms
     from manager.core.alarms.book import AlarmBook
     from manager.core.commands import ListAlarms
     from manager.core.member import Parked
     from manager.core.stored_rows import AlarmRow
     from manager.core.turn import Turn
-    from protocol.messages.alarms import AlarmRule
+
 
 FIRING: Final = "firing"
 PENDING: Final = "pending"
@@ -33,16 +32,31 @@ def list_alarms(turn: Turn, request: ListAlarms, parked: Parked) -> None:
     """Answer with what fires and what is pending in the group; past ones as far as they are asked for."""
     group, alarms = turn.group, turn.group.alarms
     checks.known(group)
+    firing = _worst_firing(alarms, request.limit)
+    pending = _pending(alarms)
     past = nlargest(request.past, alarms.past.values(), key=lambda row: row.resolved_at_ms)
-    rows = [*alarms.firing.values(), *past]
-    found = [*(shown(row, alarms.book, turn.instant.wall, alarms) for row in rows), *_pending(turn)]
-    turn.answer(parked, page_of(found, request.limit))
+    found = [shown(row, alarms.book, turn.instant.wall, alarms) for row in (*firing, *past)]
+    found += [_as_pending(turn, key) for key in _worst_pending(alarms, pending, request.limit - len(firing))]
+    total = len(alarms.firing) + len(pending) + len(past)
+    in_order = tuple(sorted(found, key=_place)[: request.limit])
+    turn.answer(parked, AlarmListResponse(alarms=in_order, total=total))
 
 
-def page_of(found: Iterable[Alarm], limit: int) -> AlarmListResponse:
-    """The first ones: those that fire before those that do not, the worst first, then the newest."""
-    in_order = sorted(found, key=_place)
-    return AlarmListResponse(alarms=tuple(in_order[:limit]), total=len(in_order))
+def _worst_firing(alarms: GroupAlarms, limit: int) -> list[AlarmRow]:
+    """And of these the newest, which have come last: only what is told is made ready to be told."""
+    chosen: list[AlarmRow] = []
+    for severity in _SEVERITIES:
+        found = (row for row in reversed(alarms.firing.values()) if row.severity == severity)
+        chosen += islice(found, limit - len(chosen))
+    return chosen
+
+
+def _worst_pending(alarms: GroupAlarms, pending: list[Key], limit: int) -> list[Key]:
+    chosen: list[Key] = []
+    for severity in _SEVERITIES:
+        rules = {name for name, rule in alarms.book.by_name.items() if rule.severity is severity}
+        chosen += islice((key for key in reversed(pending) if key.rule in rules), limit - len(chosen))
+    return chosen
 
 
 def _place(alarm: Alarm) -> tuple[object, ...]:
@@ -81,25 +95,26 @@ def shown(row: AlarmRow, book: AlarmBook, wall_ms: int, alarms: GroupAlarms | No
     )
 
 
-def _pending(turn: Turn) -> Iterator[Alarm]:
-    alarms, wall_ms = turn.group.alarms, turn.instant.wall
-    for key, standing in alarms.standings.items():
-        rule = alarms.book.by_name.get(key.rule)
-        if standing.pending_since is None or rule is None:
-            continue
-        since_ms = wall_ms - (turn.now - standing.pending_since)
-        yield _as_pending(turn, key, rule, since_ms)
+def _pending(alarms: GroupAlarms) -> list[Key]:
+    """All of them, the newest last."""
+    rules = alarms.book.by_name
+    return [
+        key
+        for key, standing in alarms.standings.items()
+        if standing.pending_since is not None and key.rule in rules
+    ]
 
 
-def _as_pending(turn: Turn, key: Key, rule: AlarmRule, since_ms: int) -> Alarm:
+def _as_pending(turn: Turn, key: Key) -> Alarm:
     group, task = turn.group, task_of(key.subject)
+    rule, since = group.alarms.book.by_name[key.rule], group.alarms.standings[key].pending_since
     return Alarm(
         group=group.name,
         rule=rule.name,
         kind=rule.kind.value,
         severity=rule.severity,
         state=PENDING,
-        since_ms=since_ms,
+        since_ms=turn.instant.wall - (turn.now - (turn.now if since is None else since)),
         task=task,
         member=member_of(key.subject),
         worker=None if task is None else group.tasks.owner_of(task),

@@ -12,10 +12,11 @@ from manager.core.alarms.checking import problems_of
 from manager.core.alarms.findings import MANAGER, MEMBER, TASK
 from manager.core.commands import AcknowledgeAlarms, ListAlarms
 from manager.core.tasks.task_lists import refused_list
-from manager.core.views.alarms import page_of, shown
+from manager.core.views.alarms import shown
 from manager.http.authorization import caller_of
 from manager.http.endpoint import CREATED, OK, Endpoint
 from manager.http.front.replying import reply
+from manager.storage.firing_alarms import FiringQuery, place_of
 from protocol.errors import ErrorCode, RefusedError
 from protocol.etags import Conditions
 from protocol.messages import alarms as messages
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
+    from manager.access.authorizer import Caller
     from manager.background.herd_alarms import HerdAlarms
     from manager.core.turn import Outcome
     from manager.http.endpoint import Call, Plain
@@ -179,17 +181,14 @@ class AlarmHandlers:
 
         Who may know of some groups only sees nothing of managers and the database.
         """
-        asked, caller, wall_ms = call.asked, caller_of(call.request), _now_ms()
+        asked, wall_ms = call.asked, _now_ms()
         book = AlarmBook(silences=await self._alarms.silences())
-        found = [
-            shown(row, book, wall_ms)
-            for row in await self._alarms.firing()
-            if (caller.covers(row.group) if row.group else not caller.is_limited)
-            and asked.severity in {None, row.severity}
-            and asked.rule in {None, row.rule}
-            and asked.group in {None, row.group}
-        ]
-        return page_of(found, asked.limit)
+        page = await self._alarms.firing(_query(asked, caller_of(call.request)))
+        return messages.AlarmListResponse(
+            alarms=tuple(shown(row, book, wall_ms) for row in page.rows),
+            total=page.total,
+            next=None if page.following is None else page.following.written(),
+        )
 
     async def rules(self, _: Plain) -> web.Response:
         """All of them."""
@@ -282,6 +281,20 @@ class AlarmHandlers:
         if self._alarms_of_herd is None:
             raise RefusedError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "this manager keeps no rules of alarms")
         return self._alarms_of_herd
+
+
+def _query(asked: messages.AlarmListQuery, caller: Caller) -> FiringQuery:
+    after = None if asked.after is None else place_of(asked.after)
+    if after is None and asked.after is not None:
+        raise RefusedError(ErrorCode.INVALID_REQUEST, "after: is not the next of a page of alarms")
+    return FiringQuery(
+        limit=asked.limit,
+        may_know=caller.groups,
+        group=asked.group,
+        rule=asked.rule,
+        severity=asked.severity,
+        after=after,
+    )
 
 
 def _require(conditions: Conditions, etag: str) -> None:

@@ -539,6 +539,7 @@ EXAMPLES: Final[Mapping[type[msgspec.Struct], Mapping[str, Any]]] = {
             }
         ],
         "total": 1,
+        "next": None,
     },
     alarms.AcknowledgeRequest: {"rule": "lag", "by": "ann", "task": TASK, "member": None},
     alarms.AcknowledgeHerdRequest: {"rule": "manager-gone", "by": "ann", "manager": "10.0.0.7:8470"},

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from manager.outbox.receivers.hints import RECEIVER_AWAY, TEST
+from protocol.alarm_hints import RECEIVER_AWAY, TEST
 from protocol.alarm_kinds import AlarmKind
 from protocol.messages.alarm_notice import AlarmNotice, AlarmSubject, Severity
 from protocol.messages.events import Event, EventType
@@ -14,6 +14,8 @@ from protocol.messages.events import Event, EventType
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+RULE_OF_RECEIVER: Final = "receiver "
+"""What the rule of an alarm about a receiver begins with, before its name."""
 _WHOLE: Final = AlarmSubject(
     since_ms=0,
     task="orders",
@@ -45,7 +47,7 @@ def away_notice(receiver: str, fallbacks: tuple[str, ...], since_ms: int, reason
     causes = () if reason is None else (reason,)
     subjects = (AlarmSubject(since_ms=since_ms, causes=causes),)
     return AlarmNotice(
-        rule=f"receiver {receiver}",
+        rule=RULE_OF_RECEIVER + receiver,
         kind=RECEIVER_AWAY,
         severity=Severity.CRITICAL,
         receivers=fallbacks,

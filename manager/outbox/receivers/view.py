@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from manager.outbox.receivers.hints import hint_for
+from manager.outbox.receivers.samples import RULE_OF_RECEIVER
+from protocol.alarm_hints import RECEIVER_AWAY, Subject, hint_for
 from protocol.messages.events import EventType
 
 if TYPE_CHECKING:
@@ -41,10 +42,22 @@ def view_of(event: Event, notice: AlarmNotice, console_url: str | None) -> dict[
         "count": notice.count,
         "more": max(notice.count - len(subjects), 0),
         "subjects": subjects,
-        "try": hint_for(notice.kind),
+        "try": one_line(hint_for(notice.kind, _about(event, notice))),
         "console": None if console_url is None else _link(console_url, event.group),
         "event_id": event.id,
     }
+
+
+def _about(event: Event, notice: AlarmNotice) -> Subject:
+    """The first of what is told of, which the commands of a hint name."""
+    first = notice.subjects[0] if notice.subjects else None
+    is_receiver = notice.kind == RECEIVER_AWAY
+    return Subject(
+        group=event.group,
+        task=None if first is None else first.task,
+        worker=None if first is None else first.member,
+        receiver=notice.rule.removeprefix(RULE_OF_RECEIVER) if is_receiver else None,
+    )
 
 
 def status_of(event: Event, notice: AlarmNotice) -> str:

@@ -179,8 +179,21 @@ def test_alarms_are_listed(sparkherd: Callable[..., Run], herd: ScriptedManager)
     assert sparkherd("alarms", "history", "herd", "--limit", "7", "--manager", herd.url).code == 0
     assert [path for path, _ in herd.asked("GET")] == [
         "/v1/alarms?limit=1000",
-        "/v1/groups/herd/alarms",
+        "/v1/groups/herd/alarms?limit=1000",
         "/v1/groups/herd/alarms?past=7",
+    ]
+
+
+def test_the_list_is_asked_for_in_pages_up_to_a_bound(
+    sparkherd: Callable[..., Run], herd: ScriptedManager
+) -> None:
+    """What is left out is told; each page begins where the one before has ended."""
+    herd.on("GET", "/v1/alarms", {"error": "NONE", "alarms": [ALARM] * 1000, "total": 10000, "next": "place"})
+    told = sparkherd("alarms", "list", "--limit", "2000", "--manager", herd.url)
+    assert (len(told.out.splitlines()), told.err) == (2001, "and at least 8000 more\n")
+    assert [path for path, _ in herd.asked("GET")] == [
+        "/v1/alarms?limit=1000",
+        "/v1/alarms?limit=1000&after=place",
     ]
 
 

@@ -8,14 +8,19 @@ from typing import Any
 import msgspec
 import pytest
 
+from manager.access.authorizer import ANYBODY, Caller
+from manager.access.tokens import AccessToken
 from manager.console.page import PageRequest
+from manager.console.page_data import FiringAlarms
 from manager.console.pages.alarm_rules import alarm_rules_page
-from manager.console.pages.alarms import AlarmsData, AlarmsPage, alarms_page
+from manager.console.pages.alarms import AlarmsData, AlarmsPage, alarms_page, filter_of
 from manager.console.pages.task_alarms import alarm_figure, task_alarms_panel
+from manager.storage.firing_alarms import FiringQuery, Place
 from protocol.alarm_kinds import AlarmKind
 from protocol.default_alarm_rules import DEFAULT_RULES
 from protocol.messages.alarm_notice import Severity
 from protocol.messages.alarms import (
+    COUNTED_AT_MOST,
     AcknowledgeHerdRequest,
     AcknowledgeRequest,
     Alarm,
@@ -26,7 +31,9 @@ from protocol.messages.alarms import (
     TaskAlarm,
     TaskAlarmsResponse,
 )
+from protocol.roles import Role
 
+LAST = Place(Severity.WARNING, 5, "g", "behind", "task:t")
 NOW = 1_800_000_000_000
 HOUR = 3_600_000
 
@@ -48,12 +55,13 @@ def alarm(task: str | None = "t", **fields: Any) -> Alarm:
 def page(
     *firing: Alarm, silences: tuple[Silence, ...] = (), rules: Any = (), query: dict[str, str] | None = None
 ) -> AlarmsPage:
-    return alarms_page(AlarmsData(firing, rules, silences), PageRequest("", "", query or {}), NOW)
+    found = FiringAlarms(firing, len(firing), None)
+    return alarms_page(AlarmsData(found, rules, silences), PageRequest("", "", query or {}), NOW)
 
 
 def test_an_alarm_leads_to_what_it_is_about_and_can_be_acknowledged() -> None:
     """Of a task, or of a worker; the button asks for just this one."""
-    of_task, of_worker = page(alarm(), alarm(None, member="w/1", kind="worker_overloaded")).alarms.items
+    of_task, of_worker = page(alarm(), alarm(None, member="w/1", kind="worker_overloaded")).alarms
     assert (of_task.path, of_task.value, of_task.threshold) == ("/groups/g/tasks/t", "11 min", "5 min")
     assert of_worker.path == "/groups/g/workers/w%2F1"
     assert of_worker.call == "POST /v1/groups/g/alarms/acknowledge"
@@ -67,7 +75,7 @@ def test_an_alarm_of_no_group_leads_to_the_managers() -> None:
     failing = alarm(None, group=None, rule="failing", kind="database_failing", value=42.0, threshold=20.0)
     rules = tuple(rule for rule in DEFAULT_RULES if rule.name in {"manager-gone", "database-failing"})
     shown = page(gone, failing, rules=rules)
-    of_manager, of_database = shown.alarms.items
+    of_manager, of_database = shown.alarms
     assert (of_manager.group, of_manager.subject, of_manager.path) == ("herd", "m:1", "/#managers")
     assert (of_database.subject, of_database.value) == ("database", "42 percent")
     assert of_manager.call == "POST /v1/alarms/acknowledge"
@@ -77,30 +85,43 @@ def test_an_alarm_of_no_group_leads_to_the_managers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "asked"),
     [
-        ({}, ["a", "b", "c"]),
-        ({"group": "h"}, ["b"]),
-        ({"rule": "other"}, ["c"]),
-        ({"severity": "critical"}, ["a"]),
-        ({"group": "nowhere"}, []),
+        ({}, FiringQuery(100)),
+        ({"group": " h "}, FiringQuery(100, group="h")),
+        ({"rule": "other"}, FiringQuery(100, rule="other")),
+        ({"severity": "critical"}, FiringQuery(100, severity=Severity.CRITICAL)),
+        ({"severity": "loud", "after": "nonsense"}, FiringQuery(100)),
+        ({"after": LAST.written()}, FiringQuery(100, after=LAST)),
     ],
 )
-def test_those_are_shown_that_are_asked_for(query: dict[str, str], found: list[str]) -> None:
-    """By group, rule and severity; nothing is no error."""
-    firing = alarm("a", severity=Severity.CRITICAL), alarm("b", group="h"), alarm("c", rule="other")
-    assert [line.subject for line in page(*firing, query=query).alarms.items] == found
+def test_those_are_read_that_are_asked_for(query: dict[str, str], asked: FiringQuery) -> None:
+    """By group, rule, severity and where the page before ended; what makes no sense is passed over."""
+    assert filter_of(PageRequest("", "", query)).query(ANYBODY) == asked
 
 
-def test_many_are_shown_a_page_at_a_time() -> None:
-    """Twenty thousand tasks may lose their broker at once."""
-    shown = page(*(alarm(f"t{number}") for number in range(250)), query={"page": "3", "group": "g"}).alarms
-    assert (len(shown.items), shown.total, shown.pages) == (50, 250, 3)
+def test_of_a_limited_token_only_its_groups_are_read() -> None:
+    """In the query: what is cut out of a page afterwards has been counted in it."""
+    token = AccessToken(
+        token_id="i", name="n", digest=b"", role=Role.VIEWER, groups=("a", "b*"), created_at_ms=0
+    )
+    caller = Caller(token)
+    assert filter_of(PageRequest("", "", {})).query(caller).may_know == ("a", "b*")
+
+
+def test_a_page_that_others_follow_leads_on_and_back() -> None:
+    """With the filter; how many there are is not counted to the end."""
+    found = FiringAlarms([alarm()], COUNTED_AT_MOST, LAST.written())
+    asked = PageRequest("", "", {"group": "g", "after": LAST.written()})
+    shown = alarms_page(AlarmsData(found, (), ()), asked, NOW)
+    assert shown.following == f"/alarms?group=g&after={LAST.written()}"
+    assert (shown.path, shown.is_more) == ("/alarms?group=g", True)
+    assert (page(alarm()).following, page(alarm()).is_more) == (None, False)
 
 
 def test_of_a_kind_that_a_newer_manager_has_stored_no_unit_is_known() -> None:
     """A herd is upgraded one manager after the other."""
-    (line,) = page(alarm(kind="moon_phase")).alarms.items
+    (line,) = page(alarm(kind="moon_phase")).alarms
     assert (line.kind, line.value) == ("moon phase", "")
 
 

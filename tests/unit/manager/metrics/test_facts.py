@@ -8,6 +8,7 @@ from structlog.testing import capture_logs
 from manager.core.alarms.book import AlarmBook
 from manager.core.commands import DeleteGroup, DeleteTask, DrainMember, RemoveMember, StartRebalance
 from manager.core.tasks.alarm_watch import EVERY_MS
+from manager.core.transfer_commands import CancelTransfer, StartTransfer
 from protocol.alarm_kinds import AlarmKind
 from protocol.messages.alarm_notice import Severity
 from protocol.messages.alarms import AlarmRule
@@ -92,6 +93,23 @@ def test_what_fires_is_counted_by_severity() -> None:
     bench.ask(DeleteTask(task="a"))
     bench.pass_time(2 * EVERY_MS)
     assert bench.value("sparkherd_group_alarms_firing", **firing) == 1
+
+
+def test_tasks_on_their_way_out_are_counted_by_step() -> None:
+    """With the moment since when the one is at its step that is there longest; nothing when they stay."""
+    bench = WatchedBench()
+    bench.create("a", "b")
+    begun_s = bench.instant.wall / 1000
+    for task in ("a", "b"):
+        bench.ask(StartTransfer(transfer=f"move-{task}", to_group="h", tasks={task: task}))
+        bench.pass_time(60_000)
+    assert bench.series("sparkherd_group_transferring_tasks") == {"STOPPED": 2}
+    assert bench.value("sparkherd_group_transfer_step_since_seconds", group="g") == begun_s
+    bench.ask(CancelTransfer(transfer="move-a", cause="no"))
+    assert bench.value("sparkherd_group_transfer_step_since_seconds", group="g") == begun_s + 60
+    bench.ask(CancelTransfer(transfer="move-b", cause="no"))
+    assert bench.series("sparkherd_group_transferring_tasks") == {}
+    assert bench.value("sparkherd_group_transfer_step_since_seconds", group="g") is None
 
 
 def test_a_changed_set_of_tasks_is_a_cause_of_its_own() -> None:

@@ -10,11 +10,12 @@ import pytest
 from manager.core.alarms import alarms, book
 from manager.core.alarms.book import AlarmBook
 from manager.core.alarms.findings import SUBJECTS_TOLD
-from manager.core.commands import DeleteGroup, DeleteTask, SetTarget
+from manager.core.commands import AcknowledgeAlarms, DeleteGroup, DeleteTask, ListAlarms, SetTarget
 from manager.core.stored_rows import AlarmRow
 from manager.core.tasks import alarm_watch
 from manager.core.tasks.alarm_watch import EVERY_MS, SETTLE_MS
 from protocol.alarm_kinds import AlarmKind
+from protocol.messages.alarm_notice import Severity
 from protocol.messages.alarms import Silence
 from protocol.messages.ownership import ReportRequest
 from protocol.messages.resources import WorkerResources
@@ -241,6 +242,79 @@ def test_an_alarm_that_goes_on_is_told_again(bench: Watched) -> None:
     bench.take_over()
     bench.runs("a", lag=behind(101))
     assert bench.look(9 * MINUTE) == []
+
+
+def test_what_somebody_has_acknowledged_is_not_told_again(bench: Watched) -> None:
+    """Its end is, for whoever was told that it began."""
+    bench.use(rule(threshold=100, repeat_every_ms=10 * MINUTE))
+    bench.begin("a")
+    bench.runs("a", lag=behind(101))
+    assert len(bench.look()) == 1
+    bench.ask(AcknowledgeAlarms(rule=LAG.name, by="ann"))
+    assert bench.look(30 * MINUTE) == []
+    bench.runs("a", lag=behind(1))
+    assert [event.type for event in bench.look()] == ["alarm.resolved"]
+
+
+def test_who_acknowledges_an_alarm_while_the_group_is_looked_at_is_not_forgotten(
+    bench: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pass has the row as it was before, and stores it after that; the first one who did stays."""
+    monkeypatch.setattr(alarm_watch, "TASKS_AT_ONCE", 1)
+    bench.use(LAG)
+    bench.begin("a", "b")
+    bench.runs("a", lag=behind(101))
+    bench.look()
+    bench.runs("a", lag=behind(1))
+    group = bench.coordinator.group("g")
+    assert group is not None
+    for _ in range(EVERY_MS):
+        if group.alarms.under_way is None:
+            bench.pass_time(1)
+    assert group.alarms.under_way is not None
+    bench.ask(AcknowledgeAlarms(rule=LAG.name, by="ann"))
+    bench.ask(AcknowledgeAlarms(rule=LAG.name, by="bob"))
+    bench.look()
+    assert [(row.acknowledged_by, bool(row.resolved_at_ms)) for row in bench.rows] == [("ann", True)]
+
+
+def test_of_a_group_the_worst_and_newest_are_told_first(bench: Watched) -> None:
+    """Of more than are asked for; those that are pending come after what fires, and all are counted."""
+    critical = rule(AlarmKind.LAG_ROWS, threshold=200, severity=Severity.CRITICAL, name="critical")
+    pending = rule(AlarmKind.LAG_SECONDS, threshold=1, for_ms=MINUTE * 60, name="later")
+    bench.use(LAG, critical, pending)
+    bench.begin("a", "b", "c")
+    for task, rows in (("a", 101), ("b", 201), ("c", 101)):
+        bench.runs(task, lag=behind(rows, 5000))
+        bench.look()
+    told = bench.ask(ListAlarms(limit=5)).answer
+    assert [(each.rule, each.task, each.state) for each in told.alarms] == [
+        ("critical", "b", "firing"),
+        ("lag_rows", "c", "firing"),
+        ("lag_rows", "b", "firing"),
+        ("lag_rows", "a", "firing"),
+        ("later", "c", "pending"),
+    ]
+    assert told.total == 7
+    bench.take_over()
+    assert bench.ask(ListAlarms(limit=2)).answer.alarms == told.alarms[:2]
+
+
+def test_of_those_that_are_over_the_oldest_are_forgotten() -> None:
+    """By when they ended, whichever came first."""
+    kept = alarms.GroupAlarms()
+    over: dict[str, Any] = {"group": "g", "rule": "r", "kind": "failed", "severity": "info", "since_ms": 0}
+    for at in range(1, alarms.PAST_KEPT + 3):
+        kept.keep(AlarmRow(subject=f"task:{at}", fired_at_ms=1000 - at, resolved_at_ms=1000 + at, **over))
+    assert [row.resolved_at_ms for row in kept.surplus()] == [1001, 1002]
+
+
+def test_a_silence_of_some_tasks_is_none_of_workers() -> None:
+    """Whoever silences a task has not thought of the worker that it is on."""
+    common: dict[str, Any] = {"id": "s", "ends_at_ms": 2, "reason": "r", "by": "ann", "created_at_ms": 0}
+    of_tasks = AlarmBook(silences=(Silence(tasks="a*", **common),))
+    assert [of_tasks.is_silenced("r", "g", task, 1) for task in ("a1", "b", None)] == [True, False, False]
+    assert AlarmBook(silences=(Silence(**common),)).is_silenced("r", "g", None, 1)
 
 
 @pytest.mark.parametrize("how", ["rule", "task", "target"])

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from manager.outbox.receivers.hints import hint_for
 from manager.outbox.receivers.markup import MARKUPS
 from manager.outbox.receivers.samples import sample_events
 from manager.outbox.receivers.template import TemplateError, built_in_template, own_template, render_html
 from manager.outbox.receivers.view import duration, one_line
+from protocol.alarm_hints import Subject, hint_for
 from protocol.alarm_kinds import AlarmKind
 from protocol.messages.alarm_notice import Severity
 from protocol.messages.events import Event, EventType
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 CONSOLE = "https://herd.example"
 FIRING, REPEAT, RESOLVED, BARE = sample_events()
+HINT = hint_for("lag", Subject("shop", "orders"))
 NASTY = (
     "<!channel> <@U1> <users/all> @all [here](http://evil) <http://evil|here> "
     "</code><script>alert(1)</script>"
@@ -48,7 +49,7 @@ def test_a_message_has_what_a_person_needs_at_night(kind: str) -> None:
         assert wanted in told
     for wanted in ("on worker w1", "Value 123, threshold 60", "OutOfMemoryError", "an earlier one"):
         assert wanted in told
-    for wanted in (f"{CONSOLE}/groups/shop/tasks/orders", MARKUPS[kind].escape(hint_for("lag"))):
+    for wanted in (f"{CONSOLE}/groups/shop/tasks/orders", MARKUPS[kind].escape(HINT)):
         assert wanted in told
 
 
@@ -79,7 +80,7 @@ def test_what_is_over_has_nothing_to_try_and_what_is_not_shown_is_counted() -> N
 def test_without_a_console_there_are_no_links(kind: str) -> None:
     """Rather than ones that lead nowhere."""
     told = shown(REPEAT, kind, None).text if kind != "html" else render_html(REPEAT, None) or ""
-    assert "console" not in told.replace(MARKUPS[kind].escape(hint_for("lag")), "")
+    assert "console" not in told.replace(MARKUPS[kind].escape(HINT), "")
 
 
 @pytest.mark.parametrize(
