@@ -78,9 +78,20 @@ def time_over(turn: Turn, _: str = "") -> None:
     group.timers.set(ALARMS, turn.now + wait_ms)
 
 
-def forget(turn: Turn) -> None:
-    """The group goes, and with it all its alarms; whoever was told of one hears that it is over."""
+def end_with_group(turn: Turn) -> None:
+    """Of a group that is none any more nobody would look at its alarms, whatever its last piece was."""
     alarms = turn.group.alarms
+    if (alarms.firing or alarms.past or alarms.under_way) and turn.group.is_new:
+        forget(turn)
+
+
+def forget(turn: Turn) -> None:
+    """The group goes, and with it all its alarms; whoever was told of one hears that it is over.
+
+    What a pass under way has found goes with it: it would be told and stored of a group that is none.
+    """
+    alarms = turn.group.alarms
+    alarms.under_way = None
     under_way = Pass(alarms.book, (), ())
     look = Look(turn.group.name, alarms, under_way, _moment(turn))
     for row in tuple(alarms.firing.values()):

@@ -1,0 +1,64 @@
+"""What comes between the slices of a pass: groups that go, clocks that are set, managers that freeze."""
+
+from __future__ import annotations
+
+import pytest
+
+from manager.core.commands import DeleteGroup, DeleteTask
+from manager.core.tasks import alarm_watch
+from protocol.alarm_kinds import AlarmKind
+from protocol.messages.base import NO_GENERATION, encode_opaque
+from protocol.messages.offsets import CommitOffsetsRequest, DeleteOffsetsRequest, OffsetToCommit
+from tests.unit.manager.core.alarms.looks import MINUTE, rule
+from tests.unit.manager.core.alarms.test_alarm_watch import Watched
+
+HOUR = 60 * MINUTE
+
+
+@pytest.fixture
+def bench() -> Watched:
+    return Watched()
+
+
+def _until_rows(bench: Watched) -> None:
+    """Stop between two turns that store what one pass has found."""
+    while not bench.rows:
+        bench.pass_time(1)
+
+
+@pytest.mark.parametrize("how", ["its tasks", "the group"])
+def test_a_group_that_goes_while_alarms_are_stored_leaves_none(
+    bench: Watched, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """What was found and not stored yet is neither told nor stored after that."""
+    monkeypatch.setattr(alarm_watch, "ROWS_AT_ONCE", 1)
+    bench.use(rule(AlarmKind.UNASSIGNED))
+    if how == "the group":
+        member_id = bench.begin("a", "b", "c")
+        bench.leave((member_id, None))
+    else:
+        bench.create("a", "b", "c")
+    _until_rows(bench)
+    if how == "the group":
+        assert bench.ask(DeleteGroup()).error == "NONE"
+    else:
+        for task in ("a", "b", "c"):
+            bench.ask(DeleteTask(task=task))
+    bench.pass_time(HOUR)
+    assert bench.rows == []
+    told = [event.type for event in bench.told if event.alarm]
+    assert told == ["alarm.firing", "alarm.resolved"]
+
+
+def test_a_group_whose_last_piece_are_offsets_leaves_no_alarms(bench: Watched) -> None:
+    """Its task goes first, and its alarm is yet to be looked at when there is no group any more."""
+    bench.use(rule(AlarmKind.UNASSIGNED))
+    bench.create("a")
+    kept = {"x": OffsetToCommit(offset=encode_opaque(1))}
+    bench.ask(CommitOffsetsRequest(member_id="", generation_id=NO_GENERATION, offsets=kept))
+    assert len(bench.look()) == 1
+    bench.ask(DeleteTask(task="a"))
+    assert bench.ask(DeleteOffsetsRequest(keys=("x",))).error == "NONE"
+    bench.pass_time(HOUR)
+    assert bench.rows == []
+    assert [event.type for event in bench.told if event.alarm] == ["alarm.firing", "alarm.resolved"]
