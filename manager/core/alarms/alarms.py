@@ -100,13 +100,17 @@ class GroupAlarms:
             self.standings[key] = standing
 
     def keep(self, row: AlarmRow) -> None:
-        """Take a row in, be it of an alarm that fires or of one that is over."""
+        """Take a row in, be it of an alarm that fires or of one that is over; they come in any order.
+
+        Clocks are set back: one that fires may have begun before one that is over.
+        """
         key = Key(row.rule, row.subject)
         if not row.resolved_at_ms:
+            self.past.pop(row.key, None)
             self.firing[key] = row
             return
         fires = self.firing.get(key)
-        if fires is not None and fires.fired_at_ms <= row.fired_at_ms:
+        if fires is not None and fires.fired_at_ms == row.fired_at_ms:
             del self.firing[key]
         self.past[row.key] = row
 

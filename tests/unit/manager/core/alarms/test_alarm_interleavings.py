@@ -9,8 +9,8 @@ from manager.core.tasks import alarm_watch
 from protocol.alarm_kinds import AlarmKind
 from protocol.messages.base import NO_GENERATION, encode_opaque
 from protocol.messages.offsets import CommitOffsetsRequest, DeleteOffsetsRequest, OffsetToCommit
-from tests.unit.manager.core.alarms.looks import MINUTE, rule
-from tests.unit.manager.core.alarms.test_alarm_watch import Watched
+from tests.unit.manager.core.alarms.looks import MINUTE, behind, rule
+from tests.unit.manager.core.alarms.test_alarm_watch import LAG, Watched
 
 HOUR = 60 * MINUTE
 
@@ -62,3 +62,31 @@ def test_a_group_whose_last_piece_are_offsets_leaves_no_alarms(bench: Watched) -
     bench.pass_time(HOUR)
     assert bench.rows == []
     assert [event.type for event in bench.told if event.alarm] == ["alarm.firing", "alarm.resolved"]
+
+
+def test_a_clock_that_was_set_back_rings_no_alarm_twice(bench: Watched) -> None:
+    """One that fires may have begun before one that is over by now, as far as their times say."""
+    bench.use(LAG)
+    bench.begin("a")
+    for rows in (101, 0):
+        bench.runs("a", lag=behind(rows))
+        assert len(bench.look()) == 1
+    bench.wall -= HOUR
+    bench.runs("a", lag=behind(101))
+    assert len(bench.look()) == 1
+    bench.store = dict(reversed(bench.store.items()))  # rows are read in any order
+    bench.take_over()
+    bench.runs("a", lag=behind(101))
+    assert bench.look(10 * MINUTE) == []
+    bench.runs("a", lag=behind(0))
+    assert [event.type for event in bench.look()] == ["alarm.resolved"]
+
+
+def test_what_fired_is_repeated_though_the_clock_was_set_back(bench: Watched) -> None:
+    """It is told when it is time by either way of the clock."""
+    bench.use(rule(threshold=100, repeat_every_ms=10 * MINUTE))
+    bench.begin("a")
+    bench.runs("a", lag=behind(101))
+    assert len(bench.look()) == 1
+    bench.wall -= 48 * HOUR
+    assert len(bench.look(9 * MINUTE)) == 1
