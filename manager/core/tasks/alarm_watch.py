@@ -40,6 +40,8 @@ EVERY_MS: Final = 10_000
 """Between the end of a pass and the next one."""
 SETTLE_MS: Final = 60_000
 """Nothing fires for so long after a group was taken up: its workers have yet to come back and report."""
+GAP_MS: Final = 30_000
+"""Between two looks: if it was longer, nobody has looked meanwhile, nor heard anything."""
 TASKS_AT_ONCE: Final = 100
 ROWS_AT_ONCE: Final = 200
 """Of one turn; what takes longer would hold up heartbeats."""
@@ -63,6 +65,7 @@ def arm(group: Group, now: int) -> None:
 def time_over(turn: Turn, _: str = "") -> None:
     """Look at the next slice, or store what was found."""
     group, alarms = turn.group, turn.group.alarms
+    _note_gap(alarms, turn.now)
     if alarms.under_way is None:
         if group.is_new or not alarms.wants_passes(group.name):
             return
@@ -102,6 +105,16 @@ def forget(turn: Turn) -> None:
         turn.drop(row)
 
 
+def _note_gap(alarms: GroupAlarms, now: int) -> None:
+    """A manager that was frozen, or had no rules, knows no more than one that takes the group over.
+
+    What it has heard last is old, and the time since then is not time in which it has heard nothing.
+    """
+    if alarms.looked_at is not None and now - alarms.looked_at > GAP_MS:
+        alarms.begin_anew(now)
+    alarms.looked_at = now
+
+
 def _moment(turn: Turn) -> Moment:
     loaded_at = turn.group.alarms.loaded_at
     may_fire = loaded_at is None or turn.now - loaded_at >= SETTLE_MS
@@ -133,7 +146,9 @@ def _look_at_task(turn: Turn, look: Look, task: str, under_way: Pass) -> None:
     facts = facts_of(turn, task)
     seen = alarms.tasks.get(task)
     if seen is None:
-        seen = alarms.tasks[task] = TaskSeen()
+        seen = alarms.tasks[task] = TaskSeen(alarms.loaded_at)
+    if seen.loaded_at != alarms.loaded_at:
+        seen.begin_anew(alarms.loaded_at)
     seen.look(facts, turn.now)
     causes = partial(_causes, turn.group, task)
     for rule in rules:
@@ -225,6 +240,7 @@ def _end_others(alarms: GroupAlarms, look: Look, under_way: Pass) -> None:
             look.resolve(row)
     for key in alarms.standings.keys() - under_way.looked_at:
         del alarms.standings[key]
+        alarms.values.pop(key, None)
 
 
 def _forget_gone(group: Group) -> None:

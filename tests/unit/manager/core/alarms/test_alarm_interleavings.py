@@ -6,6 +6,7 @@ import pytest
 
 from manager.core.commands import DeleteGroup, DeleteTask
 from manager.core.tasks import alarm_watch
+from manager.core.tasks.alarm_watch import EVERY_MS, SETTLE_MS
 from protocol.alarm_kinds import AlarmKind
 from protocol.messages.base import NO_GENERATION, encode_opaque
 from protocol.messages.offsets import CommitOffsetsRequest, DeleteOffsetsRequest, OffsetToCommit
@@ -90,3 +91,28 @@ def test_what_fired_is_repeated_though_the_clock_was_set_back(bench: Watched) ->
     assert len(bench.look()) == 1
     bench.wall -= 48 * HOUR
     assert len(bench.look(9 * MINUTE)) == 1
+
+
+def test_figures_of_alarms_that_are_over_are_forgotten(bench: Watched) -> None:
+    """Members and tasks come and go for weeks."""
+    bench.use(LAG)
+    bench.begin("a", "b")
+    bench.runs("a", lag=behind(101))
+    bench.runs("b", lag=behind(101))
+    bench.look()
+    bench.runs("a", lag=behind(0))
+    bench.ask(DeleteTask(task="b"))
+    bench.look(5 * MINUTE)
+    assert bench.group.alarms.values == {}
+
+
+def test_a_manager_that_was_frozen_tells_of_nothing_it_has_not_seen(bench: Watched) -> None:
+    """Its workers have run on meanwhile; what they told last is old, however long ago."""
+    bench.use(rule(AlarmKind.STUCK, threshold=600), rule(threshold=100, for_ms=5 * MINUTE))
+    bench.begin("a")
+    bench.runs("a", lag=behind(1000))
+    assert bench.look() == []
+    bench.now += 12 * MINUTE
+    assert bench.look(SETTLE_MS - EVERY_MS) == []
+    bench.runs("a", lag=behind(1000))
+    assert [event.alarm.rule for event in bench.look(6 * MINUTE) if event.alarm] == ["lag_rows"]
