@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from manager.background.herd_alarms import rules_response
 from manager.clock import read_clocks
 from manager.core.alarms.book import AlarmBook
-from manager.core.views.alarms import page_of, shown
+from manager.core.views.alarms import first_of, shown
 from manager.core.views.transfers import transfer_fields
 from protocol.errors import Failure, RefusedError
 from protocol.messages.alarms import AlarmRulesResponse
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from manager.background.herd_alarms import HerdAlarms
     from manager.cluster.directory import Directory
+    from manager.core.stored_rows import AlarmRow
     from manager.core.views.group_status import GroupStatus
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
     from protocol.messages.alarms import Alarm, Silence
@@ -95,8 +96,7 @@ class PageData:
             return ()
         book = AlarmBook(silences=await self._alarms.silences())
         rows, now_ms = await self._alarms.firing(), self.now_ms()
-        await others_first()
-        return page_of((shown(row, book, now_ms) for row in rows), len(rows)).alarms
+        return await asyncio.to_thread(_all_shown, rows, book, now_ms)
 
     async def alarm_rules(self) -> AlarmRulesResponse:
         """All rules of alarms."""
@@ -131,3 +131,8 @@ class PageData:
                 return tuple(found), None
             before = page[-1].id
         return tuple(found), before
+
+
+def _all_shown(rows: Sequence[AlarmRow], book: AlarmBook, now_ms: int) -> Sequence[Alarm]:
+    """In a thread: there may be as many as there are tasks."""
+    return [shown(row, book, now_ms) for row in first_of(rows, len(rows))]

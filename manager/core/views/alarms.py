@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from heapq import nlargest
+from functools import partial
+from heapq import nlargest, nsmallest
 from typing import TYPE_CHECKING, Final
 
 from manager.core import checks
@@ -22,33 +23,44 @@ if TYPE_CHECKING:
     from manager.core.turn import Turn
     from protocol.messages.alarms import AlarmRule
 
+    Pending = tuple[Key, AlarmRule, int]
+    """With since when its condition holds, since 1970."""
+
 FIRING: Final = "firing"
 PENDING: Final = "pending"
 RESOLVED: Final = "resolved"
-_STATES: Final = (FIRING, PENDING, RESOLVED)
-_SEVERITIES: Final = tuple(reversed(Severity))
+_WORST_FIRST: Final[dict[str, int]] = {severity: -place for place, severity in enumerate(Severity)}
 
 
 def list_alarms(turn: Turn, request: ListAlarms, parked: Parked) -> None:
     """Answer with what fires and what is pending in the group; past ones as far as they are asked for."""
     group, alarms = turn.group, turn.group.alarms
     checks.known(group)
+    pending = [*_pending(turn)]
     past = nlargest(request.past, alarms.past.values(), key=lambda row: row.resolved_at_ms)
-    rows = [*alarms.firing.values(), *past]
-    found = [*(shown(row, alarms.book, turn.instant.wall, alarms) for row in rows), *_pending(turn)]
-    turn.answer(parked, page_of(found, request.limit))
+    show = partial(shown, book=alarms.book, wall_ms=turn.instant.wall, alarms=alarms)
+    found: list[Alarm] = [*map(show, first_of(alarms.firing.values(), request.limit))]
+    if (room := request.limit - len(found)) > 0:
+        found += (_as_pending(turn, each) for each in nsmallest(room, pending, key=_place_pending))
+        found += map(show, sorted(past, key=_place))
+    total = len(alarms.firing) + len(pending) + len(past)
+    turn.answer(parked, AlarmListResponse(alarms=tuple(found[: request.limit]), total=total))
 
 
-def page_of(found: Iterable[Alarm], limit: int) -> AlarmListResponse:
-    """The first ones: those that fire before those that do not, the worst first, then the newest."""
-    in_order = sorted(found, key=_place)
-    return AlarmListResponse(alarms=tuple(in_order[:limit]), total=len(in_order))
+def first_of(rows: Iterable[AlarmRow], limit: int) -> list[AlarmRow]:
+    """The worst, then the newest. To show one takes much longer, so that is for those that are told."""
+    return nsmallest(limit, rows, key=_place)
 
 
-def _place(alarm: Alarm) -> tuple[object, ...]:
-    newest = -(alarm.resolved_at_ms or alarm.fired_at_ms or alarm.since_ms)
-    severity = 0 if alarm.state == RESOLVED else _SEVERITIES.index(alarm.severity)
-    return _STATES.index(alarm.state), severity, newest, alarm.rule, alarm.task or "", alarm.member or ""
+def _place(row: AlarmRow) -> tuple[object, ...]:
+    if row.resolved_at_ms:
+        return 0, -row.resolved_at_ms, row.rule, row.subject
+    return _WORST_FIRST[row.severity], -row.fired_at_ms, row.rule, row.subject
+
+
+def _place_pending(pending: Pending) -> tuple[object, ...]:
+    key, rule, since_ms = pending
+    return _WORST_FIRST[rule.severity], -since_ms, key.rule, key.subject
 
 
 def shown(row: AlarmRow, book: AlarmBook, wall_ms: int, alarms: GroupAlarms | None = None) -> Alarm:
@@ -79,17 +91,18 @@ def shown(row: AlarmRow, book: AlarmBook, wall_ms: int, alarms: GroupAlarms | No
     )
 
 
-def _pending(turn: Turn) -> Iterator[Alarm]:
+def _pending(turn: Turn) -> Iterator[Pending]:
     alarms, wall_ms = turn.group.alarms, turn.instant.wall
     for key, standing in alarms.standings.items():
         rule = alarms.book.by_name.get(key.rule)
         if standing.pending_since is None or rule is None:
             continue
         since_ms = wall_ms - (turn.now - standing.pending_since)
-        yield _as_pending(turn, key, rule, since_ms)
+        yield key, rule, since_ms
 
 
-def _as_pending(turn: Turn, key: Key, rule: AlarmRule, since_ms: int) -> Alarm:
+def _as_pending(turn: Turn, pending: Pending) -> Alarm:
+    key, rule, since_ms = pending
     group, task = turn.group, task_of(key.subject)
     return Alarm(
         group=group.name,

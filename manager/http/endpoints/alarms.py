@@ -11,7 +11,7 @@ from manager.core.alarms.book import AlarmBook
 from manager.core.alarms.checking import problems_of
 from manager.core.alarms.findings import MEMBER, TASK
 from manager.core.commands import AcknowledgeAlarms, ListAlarms
-from manager.core.views.alarms import page_of, shown
+from manager.core.views.alarms import first_of, shown
 from manager.http.authorization import caller_of
 from manager.http.endpoint import CREATED, OK, Endpoint
 from manager.http.front.replying import reply
@@ -163,14 +163,15 @@ class AlarmHandlers:
         asked, caller, wall_ms = call.asked, caller_of(call.request), _now_ms()
         book = AlarmBook(silences=await self._alarms.silences())
         found = [
-            shown(row, book, wall_ms)
+            row
             for row in await self._alarms.firing()
             if caller.covers(row.group)
             and asked.severity in {None, row.severity}
             and asked.rule in {None, row.rule}
             and asked.group in {None, row.group}
         ]
-        return page_of(found, asked.limit)
+        first = tuple(shown(row, book, wall_ms) for row in first_of(found, asked.limit))
+        return messages.AlarmListResponse(alarms=first, total=len(found))
 
     async def rules(self, _: Plain) -> web.Response:
         """All of them."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from manager.core.commands import DeleteGroup, DeleteTask
+from manager.core.alarms.book import AlarmBook
+from manager.core.commands import DeleteGroup, DeleteTask, ListAlarms
 from manager.core.tasks import alarm_watch
 from manager.core.tasks.alarm_watch import EVERY_MS, SETTLE_MS
 from protocol.alarm_kinds import AlarmKind
@@ -116,3 +119,23 @@ def test_a_manager_that_was_frozen_tells_of_nothing_it_has_not_seen(bench: Watch
     assert bench.look(SETTLE_MS - EVERY_MS) == []
     bench.runs("a", lag=behind(1000))
     assert [event.alarm.rule for event in bench.look(6 * MINUTE) if event.alarm] == ["lag_rows"]
+
+
+def test_only_alarms_that_are_told_are_compared_with_silences(
+    bench: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that fires, by all silences, took minutes in which nobody else was answered."""
+    names = [f"t{number:03}" for number in range(50)]
+    bench.use(rule(AlarmKind.UNASSIGNED))
+    bench.create(*names)
+    bench.look()
+    compared: list[str | None] = []
+
+    def is_silenced(_: AlarmBook, *about: Any) -> bool:
+        compared.append(about[2])
+        return False
+
+    monkeypatch.setattr(AlarmBook, "is_silenced", is_silenced)
+    answer = bench.ask(ListAlarms(past=0, limit=3)).answer
+    assert (answer.total, [alarm.task for alarm in answer.alarms]) == (50, names[:3])
+    assert compared == names[:3]
