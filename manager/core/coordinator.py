@@ -273,6 +273,7 @@ class GroupCoordinator:
     def _end(self, turn: Turn) -> None:
         """What is to be done at the end of every step."""
         errands.end_stale(turn)
+        alarm_watch.end_with_group(turn)
         self._keep(turn.group, turn.now)
 
     def _keep(self, group: Group, now: int) -> None:

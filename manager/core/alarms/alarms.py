@@ -64,8 +64,8 @@ class GroupAlarms:
     """What fires is in `firing`, what did in `past`, the longest resolved first.
 
     `standings` are the alarms whose condition has begun or ceased to hold, `values` the last figure of those
-    that fire; both are in memory only. `loaded_at` is when the group was taken up, by the monotonic clock in
-    milliseconds; None if it is new.
+    that fire; both are in memory only. `loaded_at` is when the group was taken up, `looked_at` when it was
+    looked at last, both by the monotonic clock in milliseconds; None if it is new, or was not.
     """
 
     book: AlarmBook = UNREAD
@@ -78,6 +78,7 @@ class GroupAlarms:
     fitting: dict[str, Fitting] = field(default_factory=dict)
     under_way: Pass | None = None
     loaded_at: int | None = None
+    looked_at: int | None = None
     _rules: tuple[AlarmBook, tuple[AlarmRule, ...]] = (UNREAD, ())
 
     def rules(self, group: str) -> tuple[AlarmRule, ...]:
@@ -101,15 +102,29 @@ class GroupAlarms:
         else:
             self.standings[key] = standing
 
+    def begin_anew(self, now: int) -> None:
+        """Nobody has looked for a while, so nothing is known but what is stored, as after a takeover."""
+        self.loaded_at = now
+        self.standings.clear()
+        self.values.clear()
+        self.workers.clear()
+        if self.under_way is not None and self.under_way.batches is None:
+            self.under_way = None
+
     def keep(self, row: AlarmRow) -> None:
-        """Take a row in, be it of an alarm that fires or of one that is over."""
+        """Take a row in, be it of an alarm that fires or of one that is over; they come in any order.
+
+        Clocks are set back: one that fires may have begun before one that is over.
+        """
         key = Key(row.rule, row.subject)
         if not row.resolved_at_ms:
+            self.past.pop(row.key, None)
             self.firing[key] = row
             return
         fires = self.firing.get(key)
-        if fires is not None and fires.fired_at_ms <= row.fired_at_ms:
+        if fires is not None and fires.fired_at_ms == row.fired_at_ms:
             del self.firing[key]
+            self.values.pop(key, None)
         self.past[row.key] = row
 
     def drop(self, key: tuple[object, ...]) -> None:

@@ -101,10 +101,11 @@ class Look:
         self._add(finding, told, causes, is_audible=True)
 
     def _is_due(self, rule: AlarmRule, row: AlarmRow) -> bool:
+        """By either way of the clock: one that was set back a day is not to keep it from being told."""
         if not row.told_at_ms:
             return True
         every_ms = rule.repeat_every_ms
-        return every_ms is not None and self._at.wall_ms - row.told_at_ms >= every_ms
+        return every_ms is not None and abs(self._at.wall_ms - row.told_at_ms) >= every_ms
 
     def _is_silenced(self, row: AlarmRow) -> bool:
         book, wall_ms = self._pass.book, self._at.wall_ms

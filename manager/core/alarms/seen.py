@@ -61,13 +61,14 @@ class Windowed:
 
 @dataclass(slots=True)
 class TaskSeen:
-    """Of a task, under `token`: when it was last seen to get on.
+    """Of a task, under `token`, in a group that was taken up at `loaded_at`: when it was last seen to get on.
 
     `batch_at` and `rows_at` are moments of the monotonic clock in milliseconds: when the last batch, the last
     rows were seen to have come, or, unless `batch_seen`, `rows_seen`, since when nothing was. `gaps` are
     those between rows, in milliseconds. `windows` are by kind and length.
     """
 
+    loaded_at: int | None = None
     token: int = -1
     batch_id: int | None = None
     batch_at: int = 0
@@ -77,6 +78,11 @@ class TaskSeen:
     rows_seen: bool = False
     gaps: deque[int] = field(default_factory=lambda: deque(maxlen=GAPS_KEPT))
     windows: dict[tuple[str, int], Windowed] = field(default_factory=dict)
+
+    def begin_anew(self, loaded_at: int | None) -> None:
+        """What came meanwhile nobody has seen; what is usual stays so."""
+        self.loaded_at, self.token = loaded_at, -1
+        self.windows.clear()
 
     def look(self, facts: TaskFacts, now: int) -> None:
         """Take in how the task stands now. Another token begins anew, but for what is usual."""

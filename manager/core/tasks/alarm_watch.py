@@ -40,6 +40,8 @@ EVERY_MS: Final = 10_000
 """Between the end of a pass and the next one."""
 SETTLE_MS: Final = 60_000
 """Nothing fires for so long after a group was taken up: its workers have yet to come back and report."""
+GAP_MS: Final = 30_000
+"""Between two looks: if it was longer, nobody has looked meanwhile, nor heard anything."""
 TASKS_AT_ONCE: Final = 100
 COMPARED_AT_ONCE: Final = 5_000
 """Rules with tasks, in a slice of a pass that is the first one with these rules."""
@@ -65,6 +67,7 @@ def arm(group: Group, now: int) -> None:
 def time_over(turn: Turn, _: str = "") -> None:
     """Look at the next slice, or store what was found."""
     group, alarms = turn.group, turn.group.alarms
+    _note_gap(alarms, turn.now)
     if alarms.under_way is None:
         if group.is_new or not alarms.wants_passes(group.name):
             return
@@ -80,9 +83,20 @@ def time_over(turn: Turn, _: str = "") -> None:
     group.timers.set(ALARMS, turn.now + wait_ms)
 
 
-def forget(turn: Turn) -> None:
-    """The group goes, and with it all its alarms; whoever was told of one hears that it is over."""
+def end_with_group(turn: Turn) -> None:
+    """Of a group that is none any more nobody would look at its alarms, whatever its last piece was."""
     alarms = turn.group.alarms
+    if (alarms.firing or alarms.past or alarms.under_way) and turn.group.is_new:
+        forget(turn)
+
+
+def forget(turn: Turn) -> None:
+    """The group goes, and with it all its alarms; whoever was told of one hears that it is over.
+
+    What a pass under way has found goes with it: it would be told and stored of a group that is none.
+    """
+    alarms = turn.group.alarms
+    alarms.under_way = None
     under_way = Pass(alarms.book, (), ())
     look = Look(turn.group.name, alarms, under_way, _moment(turn))
     for row in tuple(alarms.firing.values()):
@@ -91,6 +105,16 @@ def forget(turn: Turn) -> None:
         _tell(turn, batch)
     for row in (*alarms.firing.values(), *alarms.past.values()):
         turn.drop(row)
+
+
+def _note_gap(alarms: GroupAlarms, now: int) -> None:
+    """A manager that was frozen, or had no rules, knows no more than one that takes the group over.
+
+    What it has heard last is old, and the time since then is not time in which it has heard nothing.
+    """
+    if alarms.looked_at is not None and now - alarms.looked_at > GAP_MS:
+        alarms.begin_anew(now)
+    alarms.looked_at = now
 
 
 def _moment(turn: Turn) -> Moment:
@@ -125,7 +149,9 @@ def _look_at_task(turn: Turn, look: Look, task: str, under_way: Pass) -> None:
     facts = facts_of(turn, task)
     seen = alarms.tasks.get(task)
     if seen is None:
-        seen = alarms.tasks[task] = TaskSeen()
+        seen = alarms.tasks[task] = TaskSeen(alarms.loaded_at)
+    if seen.loaded_at != alarms.loaded_at:
+        seen.begin_anew(alarms.loaded_at)
     seen.look(facts, turn.now)
     causes = partial(_causes, turn.group, task)
     for rule in rules:
@@ -218,6 +244,7 @@ def _end_others(alarms: GroupAlarms, look: Look, under_way: Pass) -> None:
             look.resolve(row)
     for key in alarms.standings.keys() - under_way.looked_at:
         del alarms.standings[key]
+        alarms.values.pop(key, None)
 
 
 def _forget_gone(group: Group) -> None:

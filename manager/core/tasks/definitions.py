@@ -9,7 +9,7 @@ import msgspec
 from manager.core import checks, purgatory, scheduling
 from manager.core.commands import PutTaskResponse
 from manager.core.stored_rows import TaskRow
-from manager.core.tasks import alarm_watch, carried_history, former_owners, lag, ownership, probation
+from manager.core.tasks import carried_history, former_owners, lag, ownership, probation
 from manager.core.tasks.responses import status_response, task_response
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import Response
@@ -274,5 +274,3 @@ def forget(turn: Turn, row: TaskRow) -> None:
     carried_history.forget(turn, row.task)
     turn.drop(row)
     turn.tell(EventType.TASK_DELETED, task=row.task)
-    if turn.group.is_new:  # there is no group any more that would be looked at
-        alarm_watch.forget(turn)
