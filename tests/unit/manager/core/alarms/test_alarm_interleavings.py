@@ -137,5 +137,5 @@ def test_only_alarms_that_are_told_are_compared_with_silences(
 
     monkeypatch.setattr(AlarmBook, "is_silenced", is_silenced)
     answer = bench.ask(ListAlarms(past=0, limit=3)).answer
-    assert (answer.total, [alarm.task for alarm in answer.alarms]) == (50, names[:3])
-    assert compared == names[:3]
+    assert (answer.total, len(answer.alarms)) == (50, 3)
+    assert sorted(map(str, compared)) == [alarm.task for alarm in answer.alarms]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CONSOLE = "https://herd.example"
 FIRING, REPEAT, RESOLVED, BARE = sample_events()
-HINT = hint_for("lag", Subject("shop", "orders"))
+HINT = hint_for(AlarmKind.LAG_SECONDS, Subject("shop", "orders", "w1"))
 NASTY = (
     "<!channel> <@U1> <users/all> @all [here](http://evil) <http://evil|here> "
     "</code><script>alert(1)</script>"
