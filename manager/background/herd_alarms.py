@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Final, Self
 
@@ -39,6 +40,7 @@ class HerdAlarms:
         self._rules: Versioned[AlarmRule] = Versioned(-1, ())
         self._silences: Versioned[Silence] = Versioned(-1, ())
         self._reading: Loop | None = None
+        self._one_at_a_time = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         """Read both for the first time; where that fails it is tried again."""
@@ -60,7 +62,14 @@ class HerdAlarms:
             await self._reading.stop()
 
     async def read(self) -> None:
-        """Take in what has changed; raises `StorageError`."""
+        """Take in what has changed; raises `StorageError`.
+
+        One at a time: what an earlier look has found must not replace what a later one has.
+        """
+        async with self._one_at_a_time:
+            await self._read()
+
+    async def _read(self) -> None:
         versions = await self._table.versions()
         rules, silences = self._rules, self._silences
         if versions.get(RULES) != rules.version:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 ANSWER_S = 10.0
 """How long a receiver may take to answer, connecting included."""
+LONGEST_NUMBER = 9
+"""Digits of a `Retry-After` that are read; Python refuses to read some thousands."""
 
 
 class HttpPoster:
@@ -73,7 +75,7 @@ def _judge(response: ClientResponse, finals: Collection[int]) -> Refusal | None:
     if HTTPStatus(200) <= response.status < HTTPStatus.MULTIPLE_CHOICES:
         return None
     retry_after = response.headers.get("Retry-After", "")
-    seconds = int(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0
+    seconds = int(retry_after[:LONGEST_NUMBER]) if retry_after.isascii() and retry_after.isdigit() else 0
     return Refusal(f"HTTP {response.status}", seconds * 1000, is_final=response.status in finals)
 
 

@@ -17,7 +17,7 @@ from manager.core.views.group_status import GroupStatus, status_of
 from manager.metrics.groups import GroupReader
 from manager.metrics.turn_observer import TurnObserver
 from manager.outbox.feed import Feed
-from manager.runtime.loop_share import LoopShare
+from manager.runtime.loop_share import LoopShare, for_one_pass
 from manager.runtime.replies import UNAVAILABLE, PendingReply, Reply, deliver
 from manager.runtime.slot_loader import SlotLoader
 from manager.runtime.writer import STALL_S, Writer
@@ -243,7 +243,7 @@ class CoordinatorRuntime:
         self._timer = None
         self.slots.check_lease()
         try:
-            for turn in self._coordinator.advance(read_clocks()):
+            for turn in for_one_pass(self._coordinator.advance(read_clocks())):
                 self._observer.turned(None, turn)
                 self._writer.take(turn)
         except DeadlineError as error:

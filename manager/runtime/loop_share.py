@@ -11,10 +11,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
 SHARE_S: Final = 0.01
 """Of one pass, in seconds, from its first request on; whoever has begun by then is not interrupted."""
@@ -26,6 +26,22 @@ MOST_WAITING: Final = 20_000
 """Requests in each of the two lines, those that have given up included; more are refused."""
 
 Line = deque["asyncio.Future[None]"]
+
+
+Turn = TypeVar("Turn")
+
+
+def for_one_pass(turns: Iterable[Turn], now: Callable[[], float] = time.monotonic) -> Iterator[Turn]:
+    """Those of `turns` for which there is time in one pass, one at the least; `now` is the time, in seconds.
+
+    A thousand groups that were taken up together have their timers run out together. What is left is as due
+    in the next pass.
+    """
+    ends_at = now() + SHARE_S
+    for turn in turns:
+        yield turn
+        if now() >= ends_at:
+            return
 
 
 class LoopShare:

@@ -40,8 +40,8 @@ class Channel(Protocol):
 class HttpChannel:
     """To what is posted to.
 
-    Several requests of one event are sent in order; if one is not taken all are sent again, which systems
-    with keys for incidents do not mind.
+    Several requests of one event are sent in order. What was taken of them is not sent again, or a system
+    that limits requests would never get to the last ones; what is refused for good is left out, and said.
     """
 
     def __init__(self, receiver: DeclaredReceiver, console_url: str | None, poster: HttpPoster) -> None:
@@ -49,18 +49,46 @@ class HttpChannel:
         self._console_url = console_url
         self._poster = poster
         self._finals = frozenset[int]() if receiver.section.kind == "webhook" else FINALS
+        self._partly: _PartlyPosted | None = None
 
     async def send(self, event: Event) -> Taken | Refusal:
-        """Post what `event` comes to."""
+        """Post what `event` comes to, as far as that is not done."""
+        so_far = self._partly
+        if so_far is None or so_far.event_id != event.id:
+            so_far = _PartlyPosted(event.id)
         now_s = int(self._poster.clock())
-        for request in requests_of(self._receiver, event, self._console_url, now_s):
+        requests = tuple(requests_of(self._receiver, event, self._console_url, now_s))
+        for request in requests[so_far.done :]:
             refusal = await self._poster.post(request.url, request.body, request.headers, self._finals)
-            if refusal is not None:
+            if refusal is not None and not refusal.is_final:
+                self._partly = so_far
                 return refusal
-        return Taken()
+            so_far = so_far.with_one(refusal)
+        self._partly = None
+        return so_far.outcome()
 
     def close(self) -> None:
         """The connections are the poster's."""
+
+
+class _PartlyPosted(NamedTuple):
+    """The requests of an event that are `done`; `refused` are those of them that are refused for good."""
+
+    event_id: int
+    done: int = 0
+    refused: tuple[Refusal, ...] = ()
+
+    def with_one(self, refusal: Refusal | None) -> _PartlyPosted:
+        refused = self.refused if refusal is None else (*self.refused, refusal)
+        return _PartlyPosted(self.event_id, self.done + 1, refused)
+
+    def outcome(self) -> Taken | Refusal:
+        """Of an event of which all requests are done."""
+        if not self.refused:
+            return Taken()
+        if len(self.refused) == self.done:
+            return self.refused[0]
+        return Taken(f"{len(self.refused)} of {self.done} were refused: {self.refused[0].reason}")
 
 
 class MailChannel:

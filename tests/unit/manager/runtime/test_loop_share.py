@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from manager.runtime.loop_share import SHARE_S, URGENT_AT_ONCE, URGENT_PASSES, LoopShare
+from manager.runtime.loop_share import SHARE_S, URGENT_AT_ONCE, URGENT_PASSES, LoopShare, for_one_pass
 from tests.fakes.turns import turn
 
 if TYPE_CHECKING:
@@ -136,3 +136,13 @@ async def test_whoever_gives_up_keeps_nobody_waiting(requests: Requests) -> None
     await requests.passed(6)
     assert [name for name, _ in requests.done] == ["large", "large too", "next"]
     assert len(requests.share) == 0
+
+
+def test_what_runs_out_together_is_carried_out_in_as_many_passes_as_it_takes() -> None:
+    """A thousand groups have their timers in the same millisecond; a long turn is the last of its pass."""
+    seconds = [SHARE_S / 3] * 8 + [SHARE_S * 2] * 2
+    spent: list[float] = []
+    turns = map(spent.append, seconds)
+    lengths = [len(tuple(for_one_pass(turns, lambda: sum(spent)))) for _ in range(5)]
+    assert lengths == [3, 3, 3, 1, 0]
+    assert spent == seconds
