@@ -350,11 +350,11 @@ async def test_a_database_that_can_be_read_and_not_written_is_told(
     herd: Herd, hook: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says nothing to who tells of itself, as another connection holds the table; rules can be read."""
-    monkeypatch.setattr(herd_watcher, "ANSWER_S", 0.1)
     await herd.use(FAILING)
     watching = herd.watcher
     for _ in range(4):
         await watching.look()
+    monkeypatch.setattr(herd_watcher, "ANSWER_S", 0.1)
     with herd.database.transaction() as other:
         other.exec_driver_sql("LOCK TABLE manager_figures IN ACCESS EXCLUSIVE MODE")
         for _ in range(12):
