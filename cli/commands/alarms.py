@@ -237,6 +237,9 @@ def silence(client: AdminClient, for_minutes: int, rules_glob: str, *, as_json: 
 @admin_options
 def unsilence(client: AdminClient, silence_id: str, *, as_json: bool) -> None:
     """End a silence; what still fires is told then."""
+    kept = client.get(SILENCES, SilenceListResponse).silences
+    if silence_id not in {each.id for each in kept}:
+        raise click.ClickException(f"there is no silence {silence_id}; `sparkherd alarms silences` shows all")
     client.call("DELETE", path_of("alarms", "silences", silence_id), into=Response)
     tell({"silence": silence_id, "result": "ended"}, f"{silence_id}: ended", as_json=as_json)
 

@@ -212,7 +212,18 @@ def test_a_silence_is_made_and_ended(sparkherd: Callable[..., Run], herd: Script
         "groups": "*",
         "tasks": "de*",
     }
+    herd.on("GET", "/v1/alarms/silences", {"error": "NONE", "silences": [made]})
     assert sparkherd("alarms", "unsilence", "s1", "--manager", herd.url).out == "s1: ended\n"
+
+
+def test_a_silence_that_is_not_there_is_not_said_to_be_ended(
+    sparkherd: Callable[..., Run], herd: ScriptedManager
+) -> None:
+    """The one that was meant goes on."""
+    herd.on("GET", "/v1/alarms/silences", {"error": "NONE", "silences": []})
+    told = sparkherd("alarms", "unsilence", "s2", "--manager", herd.url)
+    assert (told.code, told.out, herd.asked("DELETE")) == (1, "", [])
+    assert "there is no silence s2" in told.err
 
 
 def test_an_alarm_is_acknowledged(sparkherd: Callable[..., Run], herd: ScriptedManager) -> None:
