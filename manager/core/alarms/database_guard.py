@@ -15,7 +15,7 @@ from manager.core.alarms.book import for_herd
 from manager.core.alarms.findings import DATABASE, Batch, Finding, subject_of
 from manager.core.alarms.herd_conditions import TransactionsSeen, read_database
 from manager.core.alarms.herd_watch import NO_GROUP, errors_of
-from manager.core.alarms.life import OK, Moment, Verdict, look
+from manager.core.alarms.life import OK, Moment, Verdict, is_due_again, look
 from manager.core.stored_rows import AlarmRow
 from protocol.alarm_kinds import TRAITS, About
 
@@ -98,9 +98,10 @@ class DatabaseGuard:
             held_ms = 0 if pending_since is None else at.now - pending_since
             row = self._told[rule.name] = _row(rule, reading, at.wall_ms, held_ms)
             return Finding.FIRES, row
-        told, every_ms = self._told.get(rule.name), rule.repeat_every_ms
-        is_due = told is not None and every_ms is not None and at.wall_ms - told.told_at_ms >= every_ms
-        if told is None or not is_due or is_silenced or not self._standings[rule.name].is_firing:
+        told = self._told.get(rule.name)
+        if told is None or is_silenced or not self._standings[rule.name].is_firing:
+            return None
+        if not is_due_again(rule, told.told_at_ms, at.wall_ms):
             return None
         row = self._told[rule.name] = msgspec.structs.replace(told, told_at_ms=at.wall_ms)
         return Finding.REPEATS, row

@@ -64,6 +64,15 @@ def look(rule: AlarmRule, reading: Reading, before: Standing, at: Moment) -> tup
     return Standing(pending_since=since), Verdict.STAYS
 
 
+def is_due_again(rule: AlarmRule, told_at_ms: int, wall_ms: int) -> bool:
+    """Whether an alarm that was told at `told_at_ms` (since 1970) and goes on is to be told again.
+
+    By either way of the clock: one that was set back a day is not to keep it from being told.
+    """
+    every_ms = rule.repeat_every_ms
+    return every_ms is not None and abs(wall_ms - told_at_ms) >= every_ms
+
+
 def _while_firing(rule: AlarmRule, before: Standing, at: Moment, *, holds: bool) -> tuple[Standing, Verdict]:
     if holds:
         return FIRING, Verdict.STAYS

@@ -8,7 +8,7 @@ import msgspec
 
 from manager.core.alarms.alarms import Key
 from manager.core.alarms.findings import SUBJECTS_TOLD, Finding, subject_of, task_of
-from manager.core.alarms.life import OK, Verdict, look
+from manager.core.alarms.life import OK, Verdict, is_due_again, look
 from manager.core.stored_rows import AlarmRow
 
 if TYPE_CHECKING:
@@ -101,11 +101,7 @@ class Look:
         self._add(finding, told, causes, is_audible=True)
 
     def _is_due(self, rule: AlarmRule, row: AlarmRow) -> bool:
-        """By either way of the clock: one that was set back a day is not to keep it from being told."""
-        if not row.told_at_ms:
-            return True
-        every_ms = rule.repeat_every_ms
-        return every_ms is not None and abs(self._at.wall_ms - row.told_at_ms) >= every_ms
+        return not row.told_at_ms or is_due_again(rule, row.told_at_ms, self._at.wall_ms)
 
     def _is_silenced(self, row: AlarmRow) -> bool:
         book, wall_ms = self._pass.book, self._at.wall_ms

@@ -76,9 +76,8 @@ def read_receivers(path: str | None, environ: Mapping[str, str] = os.environ) ->
         return DeclaredReceivers()
     reader = _Reader(Path(path), environ)
     declared = reader.read()
-    SECRETS.hide(
-        ""
-    )  # with many, this takes its time, which the loop's next line of the log would have to wait
+    # Its pattern is made by that: with many secrets it takes a while, for which a line of the log would wait.
+    SECRETS.hide("")
     if reader.problems:
         told = "; ".join(": ".join(filter(None, (each.path, each.message))) for each in reader.problems)
         raise StartupError(f"{SETTING} {path}: {told}")

@@ -36,13 +36,14 @@ class Guarded:
         self.book = AlarmBook((msgspec.structs.replace(RULE, **fields),))
         self.guard = DatabaseGuard("a")
         self.now = 0
+        self.set_back_ms = 0
         self.figures = ManagerFigures(last_error="connection refused")
         self.firing: list[AlarmRow] = []
         self.well(60)
 
     @property
     def at(self) -> Moment:
-        return Moment(self.now, WALL + self.now)
+        return Moment(self.now, WALL + self.now - self.set_back_ms)
 
     def _transact(self, failed: int) -> None:
         self.now += STEP_S * 1000
@@ -109,6 +110,14 @@ def test_it_is_told_again_as_often_as_the_rule_says() -> None:
     guarded = Guarded(repeat_every_ms=2 * MINUTE)
     told = guarded.away(75 + 300)
     assert [notice.is_repeat for notice in told] == [False, True, True]
+
+
+def test_a_clock_that_is_set_back_keeps_it_from_nobody() -> None:
+    """By a day; what was told at is then of the future."""
+    guarded = Guarded(repeat_every_ms=2 * MINUTE)
+    assert len(guarded.away(80)) == 1
+    guarded.set_back_ms = 24 * 60 * MINUTE
+    assert [notice.is_repeat for notice in guarded.away(300)] == [True, True, True]
 
 
 def test_what_was_told_by_way_of_the_database_is_not_told_again() -> None:
