@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from manager.background.herd_alarms import HerdAlarms
 from manager.storage.alarm_table import RULES, Versioned
 from protocol.default_alarm_rules import DEFAULT_RULES
-from tests.fakes.turns import turn
+from tests.fakes.turns import settle, turn
 
 if TYPE_CHECKING:
     from manager.storage.alarm_table import AlarmTable
@@ -40,7 +40,8 @@ class SlowTable:
 
 async def test_an_earlier_look_does_not_replace_what_a_later_one_has_found() -> None:
     """Whoever has changed rules reads them at once, while the look of each second is under way."""
-    table, used = SlowTable(), list[tuple[AlarmRule, ...]]()
+    table = SlowTable()
+    used: list[tuple[AlarmRule, ...]] = []
     alarms = HerdAlarms(
         cast("AlarmTable", table), cast("HerdTable", None), lambda rules, _: used.append(rules)
     )
@@ -49,7 +50,6 @@ async def test_an_earlier_look_does_not_replace_what_a_later_one_has_found() -> 
         await turn()
         table.present = Versioned(2, DEFAULT_RULES[:2])
         group.create_task(alarms.read())
-        for _ in range(10):
-            await turn()
+        await settle()
         table.gate.set()
     assert used[-1] == DEFAULT_RULES[:2]
