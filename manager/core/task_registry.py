@@ -284,6 +284,10 @@ class TaskRegistry:
             if losers.pop(member_id, None) is not None and not losers:
                 del self.in_doubt[task]
 
+    def unassign(self, task: str) -> None:
+        """It is nobody's to run; whoever had it in a share has none, as less is there than it was given."""
+        self.shares.pop(self.assigned.pop(task, ""), None)
+
     def forget_task(self, task: str) -> None:
         """Drop everything about `task` but its token."""
         self._uncount(task)
@@ -291,7 +295,7 @@ class TaskRegistry:
             del self.names[bisect_left(self.names, task)]
             self.tag.remove(task, row.definition, row.target.value)
         self.to_stop.discard(task)
-        self.shares.pop(self.assigned.pop(task, ""), None)
+        self.unassign(task)
         self.taken_since.pop(task, None)
         self.probation.pop(task, None)
         self.in_doubt.pop(task, None)

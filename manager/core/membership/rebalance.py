@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import takewhile
-from operator import ne
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from manager.core import group_states, purgatory, scheduling, sessions
 from manager.core.group import PACED_KEPT, REBALANCES_KEPT, InitialDelay, Round
@@ -18,6 +18,8 @@ from protocol.messages.events import EventType
 from protocol.states import GroupState
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from manager.core.group import Group
     from manager.core.turn import Turn
 
@@ -25,6 +27,7 @@ JOIN_PHASE = ("join phase", "")
 INITIAL_DELAY = ("initial delay", "")
 SYNC_PHASE = ("sync phase", "")
 MAX_REASON_LENGTH = 255
+NOBODY: Final[Mapping[str, Sequence[str]]] = MappingProxyType({})
 
 
 def start(turn: Turn, reason: str) -> None:
@@ -191,9 +194,14 @@ def open_round(turn: Turn, reason: str, *, goes_on: bool = False) -> None:
     group.round = Round(reason, turn.now, turn.instant.wall, dict(group.tasks.assigned), goes_on)
 
 
-def complete_round(turn: Turn) -> None:
-    """The rebalance under way led to an assignment, or to an empty group; the outside is told."""
-    line = close_round(turn)
+def complete_round(turn: Turn, anew: Mapping[str, Sequence[str]] = NOBODY) -> None:
+    """The rebalance under way led to an assignment, or to an empty group; the outside is told.
+
+    Args:
+        turn: of the group.
+        anew: the tasks of those members that are given anything but what they had.
+    """
+    line = close_round(turn, anew)
     if line is not None:
         turn.tell(
             EventType.REBALANCE_COMPLETED,
@@ -205,7 +213,7 @@ def complete_round(turn: Turn) -> None:
         )
 
 
-def close_round(turn: Turn) -> RebalanceRow | None:
+def close_round(turn: Turn, anew: Mapping[str, Sequence[str]] = NOBODY) -> RebalanceRow | None:
     """The rebalance under way came to its end, if only because the next one begins; returns its line."""
     group = turn.group
     closing, group.round = group.round, None
@@ -220,7 +228,7 @@ def close_round(turn: Turn) -> RebalanceRow | None:
         started_at_ms=closing.started_at_ms,
         duration_ms=turn.now - closing.started_at,
         members=len(group.members),
-        moved=_count_moved(closing.before, group.tasks.assigned),
+        moved=_count_moved(closing.before, anew),
     )
     turn.put(line)
     return line
@@ -236,6 +244,6 @@ def _no_longer_kept(group: Group, closing: Round) -> RebalanceRow | None:
     return lines[0] if len(lines) == REBALANCES_KEPT else None
 
 
-def _count_moved(before: dict[str, str], after: dict[str, str]) -> int:
-    """In one go, as there may be a hundred thousand: a task that nobody had has not moved."""
-    return sum(map(ne, map(before.get, after, after.values()), after.values()))
+def _count_moved(before: Mapping[str, str], anew: Mapping[str, Sequence[str]]) -> int:
+    """A task that nobody had has not moved; nor has any of those who keep what they had."""
+    return sum(before.get(task, name) != name for name, tasks in anew.items() for task in tasks)

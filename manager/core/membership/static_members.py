@@ -75,6 +75,8 @@ def _take_place(turn: Turn, old: Member, new: Member) -> None:
     registry = group.tasks
     ownership.take_all(turn, old)
     registry.assigned = {t: new.id if m == old.id else m for t, m in registry.assigned.items()}
+    if old.id in registry.shares:
+        registry.shares[new.id] = registry.shares.pop(old.id)
     led = group.is_leader(old)
     line = [new if member is old else member for member in group.members.values()]
     if old.id in registry.to_come:

@@ -71,7 +71,7 @@ def _become_stable(turn: Turn, entries: tuple[MemberAssignment, ...], placement:
     assignments.follow(group, placement)
     ownership.follow_assignment(turn)
     lost_workers.given_back(turn)
-    rebalance.complete_round(turn)
+    rebalance.complete_round(turn, placement.anew)
     for member in group.members.values():
         parked, member.parked_sync = member.parked_sync, None
         if parked is not None:

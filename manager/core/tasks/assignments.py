@@ -6,7 +6,7 @@ Those of groups of other types are passed on unread.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import chain, repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +19,7 @@ from protocol.messages.membership import MemberAssignment
 from protocol.worker_metadata import PROTOCOL_TYPE, TaskAssignment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from manager.core.group import Group
     from manager.core.task_registry import TaskRegistry
@@ -35,12 +35,14 @@ class Placement:
     """Task to member, and why which tasks are nobody's; `faults` says what is wrong with it.
 
     `shares` are the tasks of those members that are given nothing else, none of them unknown or given twice.
-    `revisions` are the latest ones of what each member is given, `to_come` is how many tasks are to move to
-    which members later.
+    `anew` has what is read of those who are given anything but what they had, word for word. `revisions` are
+    the latest ones of what each member is given, `to_come` is how many tasks are to move to which members
+    later.
     """
 
     assigned: dict[str, str] = field(default_factory=dict)
     shares: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    anew: dict[str, Sequence[str]] = field(default_factory=dict)
     revisions: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     to_come: dict[str, int] = field(default_factory=dict)
@@ -95,6 +97,7 @@ def _read(group: Group, entries: Iterable[MemberAssignment]) -> Placement:
         for name, each in given.items():
             _place(placement, each.tasks, name, registry)
     for name, each in given.items():
+        placement.anew[name] = each.tasks
         _note_the_rest(placement, name, each, registry)
     return placement
 
@@ -116,8 +119,9 @@ def _place_all(
     It nearly always is, and there may be a hundred thousand, while which nobody else is answered. Of what is
     `kept` the revisions are known to whom they concern.
     """
-    assigned, find = placement.assigned, registry.definitions.__getitem__
+    find = registry.definitions.__getitem__
     placement.shares |= kept
+    placement.assigned = assigned = _assigned_still(kept, registry)
     try:
         for name, each in given.items():
             rows = [*map(find, each.tasks)]
@@ -125,9 +129,25 @@ def _place_all(
             placement.revisions[name] = max(map(REVISION, rows), default=0)
     except KeyError:
         return False
-    for name, tasks in placement.shares.items():
-        assigned.update(zip(tasks, repeat(name)))
+    for name in given:
+        assigned.update(zip(placement.shares[name], repeat(name)))
     return len(assigned) == sum(map(len, placement.shares.values()))
+
+
+def _assigned_still(kept: Mapping[str, tuple[str, ...]], registry: TaskRegistry) -> dict[str, str]:
+    """Of the present assignment what those members have that keep it; a copy of all is soon made.
+
+    It is not gone by where somebody has more than a share tells of.
+    """
+    shares = registry.shares
+    others = shares.keys() - kept.keys()
+    if len(others) > len(kept) or len(registry.assigned) != sum(map(len, shares.values())):
+        return dict(chain.from_iterable(zip(tasks, repeat(name)) for name, tasks in kept.items()))
+    assigned = registry.assigned.copy()
+    for name in others:
+        for task in shares[name]:
+            del assigned[task]
+    return assigned
 
 
 def _note_the_rest(placement: Placement, name: str, given: TaskAssignment, registry: TaskRegistry) -> None:

@@ -161,7 +161,7 @@ def owner_too_slow(turn: Turn, task: str) -> None:
     probation.taken_away(turn, task)
     ownership.take_away(turn, task, turn.now)
     if registry.is_to_stop(task) and registry.assigned.get(task) == owner:
-        del registry.assigned[task]
+        registry.unassign(task)
     if task not in registry.assigned and registry.is_runnable(task):
         scheduling.rebalance_soon(turn)
     serve_waiting(turn)

@@ -172,6 +172,7 @@ class Bench:
             lost = {row.task for row in live.tasks.ownership.values() if row.lost_by is not None}
             assert live.tasks.kept.keys() == lost, "the index of what is kept for lost workers is not true"
             self._check_concern(live)
+            self._check_shares(live)
 
     def _check_concern(self, live: Group) -> None:
         """What a member is given concerns it, or it would not hear of a change that came before."""
@@ -179,6 +180,11 @@ class Bench:
             row = live.tasks.definitions.get(task)
             if row is not None and member_id in live.members:
                 assert live.members[member_id].concern_revision >= row.revision
+
+    def _check_shares(self, live: Group) -> None:
+        """What members have of the assignment is there once more, by member, and says the same."""
+        for member_id, tasks in live.tasks.shares.items():
+            assert dict.fromkeys(tasks, member_id).items() <= live.tasks.assigned.items()
 
     def join(
         self,

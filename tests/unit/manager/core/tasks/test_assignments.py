@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from manager.core.commands import DeleteTask, PutTask
+from manager.core.membership import rebalance
 from manager.core.tasks import assignments
 from protocol.errors import RefusedError
 from protocol.messages.base import encode_opaque
@@ -58,8 +59,13 @@ def read_anew(bench: Bench, what: dict[str, Any]) -> Placement | str:
 
 
 def plain(found: Placement | str) -> Placement | str:
-    """Without the revisions, which concern those only that are given something else."""
-    return found if isinstance(found, str) else replace(found, revisions={})
+    """Without what is told only of those that are given something else."""
+    return found if isinstance(found, str) else replace(found, revisions={}, anew={})
+
+
+def moved(before: dict[str, str], after: dict[str, str]) -> int:
+    """How many tasks somebody had who has them no more, if all are looked at."""
+    return sum(before.get(task, member) != member for task, member in after.items())
 
 
 def test_what_is_given_again_word_for_word_is_not_read(bench: Bench) -> None:
@@ -70,7 +76,7 @@ def test_what_is_given_again_word_for_word_is_not_read(bench: Bench) -> None:
     what[second]["tasks"].append("t0")
     found = read(bench, what)
     assert not isinstance(found, str)
-    assert found.revisions.keys() == {first, second}
+    assert found.revisions.keys() == found.anew.keys() == {first, second}
     assert plain(found) == plain(read_anew(bench, what))
     assert found.shares[third] is bench.group.tasks.shares[third]
 
@@ -129,6 +135,8 @@ def test_nothing_is_read_otherwise_than_by_a_group_that_has_kept_nothing(seed: i
         found = read(bench, what)
         assert plain(found) == plain(read_anew(bench, what))
         if not isinstance(found, str):
+            before = bench.group.tasks.assigned
+            assert rebalance._count_moved(before, found.anew) == moved(before, found.assigned)
             _follow(bench, what, found)
 
 
