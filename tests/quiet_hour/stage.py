@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from cli.client.admin_client import AdminClient, path_of
+from protocol.errors import RefusedError
 from protocol.messages.alarms import AlarmListResponse
 from tests.acceptance.group_view import GROUP, GroupView
 from tests.acceptance.processes import Daemon, Manager, sparkherd, worker_args
@@ -131,11 +132,16 @@ class Stage:
         )
 
     def wait(self, look: Callable[[], Any], what: str) -> None:
-        """Until `look` finds something; no daemon may end meanwhile."""
+        """Until `look` finds something; no daemon may end meanwhile. A group may be on its way just then."""
 
         def seen() -> Any:
             self.on_look()
-            return look()
+            try:
+                return look()
+            except RefusedError as refusal:
+                if not refusal.failure.code.retriable:
+                    raise
+                return None
 
         eventually(seen, what, alive=self.daemons, within_s=SETTLES_S)
 

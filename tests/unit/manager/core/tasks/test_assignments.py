@@ -16,7 +16,7 @@ from protocol.errors import RefusedError
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import MemberAssignment
 from protocol.states import Target
-from tests.unit.manager.core.bench import Bench, definition
+from tests.unit.manager.core.bench import Bench, dealt, definition
 
 if TYPE_CHECKING:
     from manager.core.tasks.assignments import Placement
@@ -110,6 +110,34 @@ def test_what_is_said_beside_the_tasks_is_read_each_time(bench: Bench) -> None:
     assert plain(again) == plain(read_anew(bench, what))
     assert not isinstance(again, str)
     assert (again.to_come, again.left_out) == ({first: 2}, {"t1": "there is no room"})
+
+
+def test_a_task_is_given_twice_also_where_another_one_is_given_to_nobody(bench: Bench) -> None:
+    """By one that was told more than its tasks: as many tasks are assigned then as are given."""
+    first, second, third = bench.group.members
+    what = given(bench)
+    what[first]["more"] = 2
+    bench.rejoin([*bench.group.members], kind="sparkherd", metadata={"x": 1})
+    bench.settle([*bench.group.members], what)
+    del what[first]["more"]
+    what[first]["tasks"].remove("t0")
+    what[second]["tasks"].append(what[third]["tasks"][0])
+    assert "is given twice" in str(read(bench, what))
+
+
+def test_what_a_static_members_successor_has_need_not_be_read_either() -> None:
+    """It was given to the former one."""
+    bench = Bench()
+    former, other = bench.stable("one", "two", kind="sparkherd")
+    bench.create(*TASKS)
+    bench.redeal([former, other], dealt([former, other], TASKS))
+    successor = str(bench.join(instance_id="one", kind="sparkherd").answer.member_id)
+    assert successor != former
+    what = given(bench)
+    found = read(bench, what)
+    assert plain(found) == plain(read_anew(bench, what))
+    assert not isinstance(found, str)
+    assert not found.anew
 
 
 def test_an_owner_hears_of_a_change_although_its_assignment_was_not_read(bench: Bench) -> None:
