@@ -112,14 +112,17 @@ def test_what_is_said_beside_the_tasks_is_read_each_time(bench: Bench) -> None:
     assert (again.to_come, again.left_out) == ({first: 2}, {"t1": "there is no room"})
 
 
-def test_a_task_is_given_twice_also_where_another_one_is_given_to_nobody(bench: Bench) -> None:
-    """By one that was told more than its tasks: as many tasks are assigned then as are given."""
+@pytest.mark.parametrize("beside", [{}, {"more": 2}])
+def test_a_task_is_given_twice_also_where_another_one_is_given_to_nobody(
+    bench: Bench, beside: dict[str, int]
+) -> None:
+    """Whether its member was told more than its tasks or not: as many are assigned then as are given."""
     first, second, third = bench.group.members
     what = given(bench)
-    what[first]["more"] = 2
+    what[first] |= beside
     bench.rejoin([*bench.group.members], kind="sparkherd", metadata={"x": 1})
     bench.settle([*bench.group.members], what)
-    del what[first]["more"]
+    what[first] = {"tasks": what[first]["tasks"]}
     what[first]["tasks"].remove("t0")
     what[second]["tasks"].append(what[third]["tasks"][0])
     assert "is given twice" in str(read(bench, what))
