@@ -113,11 +113,10 @@ def test_what_is_said_beside_the_tasks_is_read_each_time(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("beside", [{}, {"more": 2}])
-def test_a_task_is_given_twice_also_where_another_one_is_given_to_nobody(
-    bench: Bench, beside: dict[str, int]
-) -> None:
+def test_a_task_is_given_twice_also_where_another_one_is_given_to_nobody(beside: dict[str, int]) -> None:
     """Whether its member was told more than its tasks or not: as many are assigned then as are given."""
-    first, second, third = bench.group.members
+    bench = Bench()
+    first, second, third, *_ = bench.herd(5, *TASKS)
     what = given(bench)
     what[first] |= beside
     bench.rejoin([*bench.group.members], kind="sparkherd", metadata={"x": 1})
