@@ -8,6 +8,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -16,6 +17,9 @@ from rich.table import Table
 
 from tests.mutation.mutants import LISTS, ROOT, Mutant, Sandbox, read_mutants
 from tests.mutation.suites import SUITES, Judge
+
+if TYPE_CHECKING:
+    from tests.mutation.reach import Reach
 
 _MARKS = {True: "caught", False: "-", None: "not asked"}
 
@@ -34,13 +38,15 @@ def run(mutants: tuple[Mutant, ...], jobs: int, *, all_suites: bool = False) -> 
     console = Console()
     with tempfile.TemporaryDirectory() as folder:
         first = Sandbox.of(ROOT, Path(folder, "0"))
+        reach: dict[str, Reach] = {}
         for name, places in SUITES.items():
             verdict = first.run_whole(first.files(places))
             if not verdict.passed:
                 console.print(f"the {name} fail before anything is broken:\n{verdict.told}", markup=False)
                 return 2
+            reach[name] = first.reach()
         sandboxes = [first, *(first.twin(Path(folder, str(number))) for number in range(1, jobs))]
-        caught = _try_all(console, sandboxes, mutants, all_suites=all_suites)
+        caught = _try_all(console, sandboxes, mutants, Judge(reach), all_suites=all_suites)
     console.print(_table(mutants, caught))
     survivors = [mutant.rule for mutant in mutants if not any(caught[mutant].values())]
     console.print(f"{len(mutants) - len(survivors)} of {len(mutants)} caught", highlight=False)
@@ -48,14 +54,17 @@ def run(mutants: tuple[Mutant, ...], jobs: int, *, all_suites: bool = False) -> 
 
 
 def _try_all(
-    console: Console, sandboxes: list[Sandbox], mutants: tuple[Mutant, ...], *, all_suites: bool
+    console: Console,
+    sandboxes: list[Sandbox],
+    mutants: tuple[Mutant, ...],
+    judging: Judge,
+    *,
+    all_suites: bool,
 ) -> dict[Mutant, dict[str, bool]]:
     """Each mutant in whichever sandbox is free; one has one of them at a time."""
     free: SimpleQueue[Sandbox] = SimpleQueue()
     for sandbox in sandboxes:
         free.put(sandbox)
-
-    judging = Judge()
 
     def judge(mutant: Mutant) -> dict[str, bool]:
         sandbox = free.get()

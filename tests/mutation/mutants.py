@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.mutation.reach import OPTIONS, Reach
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -54,6 +56,11 @@ class Mutant:
     file: str
     code: str
     broken: str
+
+    @property
+    def whole(self) -> str:
+        """The file with nothing broken."""
+        return (ROOT / self.file).read_text()
 
     def applied_to(self, text: str) -> str:
         """`text` with the rule broken.
@@ -110,9 +117,13 @@ class Sandbox:
     def run_whole(self, files: Sequence[str]) -> Verdict:
         """Run these tests while nothing is broken; later runs may use a few times as much of a processor."""
         before = _used_s()
-        verdict = self.run(files, writing=True)
+        verdict = self.run([*OPTIONS, *files], writing=True)
         self._processor_s = max(self._processor_s or LEAST_S, SPINS * round(_used_s() - before))
         return verdict
+
+    def reach(self) -> Reach:
+        """Which tests came to which lines when they were run whole last."""
+        return Reach.read(self._folder / ".coverage", self._folder.resolve())
 
     def files(self, places: Iterable[str]) -> list[str]:
         """The test files in the copy that are at or below these places."""
@@ -131,12 +142,12 @@ class Sandbox:
         finally:
             path.write_text(whole)
 
-    def run(self, files: Sequence[str], *, writing: bool = False) -> Verdict:
-        """Run these tests in the copy, up to the first that fails; what hangs has failed.
+    def run(self, tests: Sequence[str], *, writing: bool = False) -> Verdict:
+        """Run these tests in the copy, files or single ones, up to the first that fails; what hangs failed.
 
         With `writing`, compiled tests are kept for the runs that follow; only while nothing is broken.
         """
-        command = [sys.executable, *([] if writing else ["-B"]), "-m", "pytest", *_OPTIONS, *files]
+        command = [sys.executable, *([] if writing else ["-B"]), "-m", "pytest", *_OPTIONS, *tests]
         try:
             done = subprocess.run(
                 command,

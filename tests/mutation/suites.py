@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
+
     from tests.mutation.mutants import Mutant, Sandbox
+    from tests.mutation.reach import Reach
 
 SUITES = {
     "tests": (
@@ -28,7 +32,6 @@ SUITES = {
         "tests/unit/definition/test_quarantine.py",
         "tests/unit/definition/test_references.py",
         "tests/unit/definition/test_spark_conf.py",
-        "tests/unit/definition/test_kafka_options.py",
         "tests/unit/definition/test_reset_offsets.py",
         "tests/unit/assignors/test_eligibility.py",
         "tests/unit/assignors/test_pace.py",
@@ -48,27 +51,38 @@ _BEST = 6
 
 
 class Judge:
-    """Asks the files first that are named after the broken module, or have caught most; then all others."""
+    """Asks those first that are in files named after the broken module, or that have caught most."""
 
-    def __init__(self) -> None:
+    def __init__(self, reach: Mapping[str, Reach]) -> None:
+        """`reach` says of each suite which tests come to which lines."""
+        self._reach = reach
         self._caught = Counter(_TO_BEGIN_WITH)
         self._lock = threading.Lock()
 
     def catches(self, suite: str, mutant: Mutant, sandbox: Sandbox) -> bool:
-        """Whether any test of the suite fails in the sandbox, where the mutant is in place."""
-        files = sandbox.files(SUITES[suite])
-        first = self._likely(files, mutant)
-        rest = [file for file in files if file not in first]
-        return any(self._fail(files, sandbox) for files in (first, rest) if files)
+        """Whether any test of the suite fails in the sandbox, where the mutant is in place.
 
-    def _likely(self, files: list[str], mutant: Mutant) -> list[str]:
+        Asked are those that come to its place; all of them if that is run as its module is imported.
+        """
+        tests = sorted(self._reach[suite].of(mutant)) or sandbox.files(SUITES[suite])
+        likely = self._likely({file_of(test) for test in tests}, mutant)
+        first = [test for test in tests if file_of(test) in likely]
+        rest = [test for test in tests if file_of(test) not in likely]
+        return any(self._fail(some, sandbox) for some in (first, rest) if some)
+
+    def _likely(self, files: AbstractSet[str], mutant: Mutant) -> frozenset[str]:
         stem = Path(mutant.file).stem
         with self._lock:
-            best = [file for file, _ in self._caught.most_common(_BEST) if file in files]
-        return list(dict.fromkeys([*(file for file in files if stem in Path(file).stem), *best]))
+            best = [file for file, _ in self._caught.most_common() if file in files][:_BEST]
+        return frozenset([*(file for file in files if stem in Path(file).stem), *best])
 
-    def _fail(self, files: list[str], sandbox: Sandbox) -> bool:
-        verdict = sandbox.run(files)
+    def _fail(self, tests: list[str], sandbox: Sandbox) -> bool:
+        verdict = sandbox.run(tests)
         with self._lock:
-            self._caught.update(file for file in files if file == verdict.failed)
+            self._caught.update(file for file in {*map(file_of, tests)} if file == verdict.failed)
         return not verdict.passed
+
+
+def file_of(test: str) -> str:
+    """Where a test is; a file is where it is itself."""
+    return test.partition("::")[0]
