@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -14,8 +15,7 @@ from tests.mutation.reach import OPTIONS, Reach, places
 from tests.mutation.suites import SUITES, Judge
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
 
 RULE = """\
 LEAST = 3
@@ -48,18 +48,21 @@ def test_none():
 FILE, UNUSED, TEST_FILE = "manager/rule.py", "manager/unused.py", "test_rule.py"
 
 
-@pytest.fixture
-def reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reach:
+@pytest.fixture(scope="module")
+def reach(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reach]:
     """Of the tests above, of a tree that has no other ones."""
-    monkeypatch.setattr(mutants, "ROOT", tmp_path)
-    (tmp_path / "manager").mkdir()
-    (tmp_path / "manager/__init__.py").write_text("")
+    root = tmp_path_factory.mktemp("tree")
+    (root / "manager").mkdir()
+    (root / "manager/__init__.py").write_text("")
     for file in (FILE, UNUSED):
-        (tmp_path / file).write_text(RULE)
-    (tmp_path / TEST_FILE).write_text(TESTS)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *OPTIONS, TEST_FILE]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-    return Reach.read(tmp_path / ".coverage", tmp_path)
+        (root / file).write_text(RULE)
+    (root / TEST_FILE).write_text(TESTS)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "pytest_cov.plugin", *OPTIONS, TEST_FILE]
+    environ = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    subprocess.run(command, cwd=root, env=environ, check=True, capture_output=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mutants, "ROOT", root)
+        yield Reach.read(root / ".coverage", root)
 
 
 @pytest.mark.parametrize(
