@@ -361,6 +361,22 @@ def test_what_a_quarantined_task_is_held_against_goes_with_it() -> None:
     assert pair.b.ask(GetTaskStatus(task="t")).answer.quarantined
 
 
+def test_a_task_in_quarantine_is_failed_wherever_it_is_to_run() -> None:
+    """Given or kept, it waits for somebody to take its side, and for no worker."""
+    for is_given in (True, False):
+        pair = Pair()
+        token = pair.a.owner("t")[1]
+        pair.a.report(pair.giver, "t", token, TaskState.FAILED, cause="too much", quarantine=True)
+        pair.start()
+        assert pair.a.owner("t")[2] == "STOPPED"
+        if not is_given:
+            pair.cancel()
+        pair.carry()
+        has_it = pair.b if is_given else pair.a
+        row = has_it.group.tasks.ownership["t"]
+        assert (row.state.value, row.cause, row.is_quarantined) == ("FAILED", "too much", True)
+
+
 def test_a_completed_task_stays_completed() -> None:
     """It would do all it has done once more."""
     pair = Pair()
