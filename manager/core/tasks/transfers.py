@@ -199,13 +199,18 @@ def _cancel(
 
 
 def _leave(turn: Turn, row: TransferRow) -> None:
-    """The task is the other group's; a later one of its name is another one to sinks and checkpoints."""
+    """The task is the other group's; a later one of its name is another one to sinks and checkpoints.
+
+    The token grows, for a task may leave that nobody has ever owned: the next one that leaves so would be
+    known by the names of this one.
+    """
     group = turn.group
     _come_to(turn, row, TransferStep.DONE, parcel=None)
     definitions.remove(turn, group.tasks.definitions[row.task])
     left = group.tasks.ownership[row.task]
-    home = TaskHome(group.name, home_after(row.task, left.token))
-    turn.update(left, home=home, reset=None, reached=None, unsettled=False)
+    token = next_number(left.token, turn.instant.wall)
+    home = TaskHome(group.name, home_after(row.task, token))
+    turn.update(left, token=token, home=home, reset=None, reached=None, unsettled=False)
 
 
 def home_after(task: str, token: int) -> str:
@@ -213,7 +218,7 @@ def home_after(task: str, token: int) -> str:
 
     Args:
         task: one that has left its group.
-        token: the last one that was issued for it there.
+        token: one that no task of that name has left with before.
     """
     return f"{task}~after~{token}"
 

@@ -309,6 +309,24 @@ def test_a_later_task_of_the_name_is_another_one_to_its_sink() -> None:
     assert (granted.reset, granted.reached) == (None, None)
 
 
+def test_no_two_tasks_of_one_name_that_leave_are_one_to_their_sinks() -> None:
+    """Nobody has ever owned them, so no token tells them apart: a group may only hand tasks on to others."""
+    pair = Pair(targets={"t": Target.STOPPED})
+    pair.stop_all()
+    homes = []
+    for number in range(3):
+        names = {"t": f"t{number}"}
+        start = StartTransfer(transfer=f"n{number}", to_group="b", tasks=names)
+        assert pair.a.ask(start).error == "NONE"
+        for _ in range(4):
+            for to, peer in ((pair.b, pair.a), (pair.a, pair.b)):
+                to.ask(AdvanceTransfer(transfer=f"n{number}", peers=_of(peer, f"n{number}")))
+        homes.append(pair.b.group.tasks.ownership[f"t{number}"].home)
+        pair.a.create("t", target=Target.STOPPED)
+    assert homes[0] == TaskHome("a", "t")
+    assert len(set(homes)) == len(homes)
+
+
 def test_a_task_that_comes_back_has_its_own_names_again() -> None:
     """There and back: the home is the group's own, whatever was called so meanwhile."""
     pair = Pair()
