@@ -43,9 +43,12 @@ TOLD: Final = {
 
 
 def start(turn: Turn, request: StartTransfer, parked: Parked) -> None:
-    """Stop the tasks and note down where they go; all of them or, if anything is wrong with one, none."""
+    """Stop the tasks and note down where they go; all of them or, if anything is wrong with one, none.
+
+    A group that never had members is none once all its tasks have left, and knows what became of them.
+    """
     group = turn.group
-    checks.known(group)
+    checks.not_dead(group)
     if known := group.transfers.of(request.transfer):
         _check_same(known, request)
     else:
@@ -96,9 +99,10 @@ def cancel(turn: Turn, request: CancelTransfer, parked: Parked) -> None:
         RefusedError: UNKNOWN_TRANSFER, or TASK_TRANSFERRED beyond the point of no return.
     """
     group = turn.group
-    checks.known(group)
+    checks.not_dead(group)
     rows = [row for row in group.transfers.of(request.transfer) if row.leaves]
     if not rows:
+        checks.known(group)
         raise RefusedError(ErrorCode.UNKNOWN_TRANSFER, f"group {group.name} gives no {request.transfer}")
     if rows[0].step in GONE:
         message = (

@@ -309,6 +309,21 @@ def test_a_later_task_of_the_name_is_another_one_to_its_sink() -> None:
     assert (granted.reset, granted.reached) == (None, None)
 
 
+def test_a_group_that_has_given_all_it_was_says_what_became_of_it() -> None:
+    """It never had a worker, so without tasks it is no group: whoever asks again is not told of a mistake."""
+    pair = Pair()
+    giver = Bench("a")
+    giver.create("t")
+    pair.a = giver
+    pair.start()
+    pair.carry()
+    assert pair.a.ask(SetTarget(task="t", target=Target.RUNNING)).error == "GROUP_ID_NOT_FOUND"
+    assert [row.step.value for row in pair.start().answer.rows] == ["DONE"]
+    assert pair.cancel().error == "TASK_TRANSFERRED"
+    other = CancelTransfer(transfer="other", cause="asked for")
+    assert pair.a.ask(other).error == "GROUP_ID_NOT_FOUND"
+
+
 def test_no_two_tasks_of_one_name_that_leave_are_one_to_their_sinks() -> None:
     """Nobody has ever owned them, so no token tells them apart: a group may only hand tasks on to others."""
     pair = Pair(targets={"t": Target.STOPPED})
