@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from manager.core.commands import CreateTask, DeleteTask, NewDefinition, PutTask, RestartTask, SetTarget
     from manager.core.group import Group
     from manager.core.member import Parked
+    from manager.core.stored_rows import OwnershipRow
     from manager.core.turn import Turn
     from protocol.messages.tasks import Reached
 
@@ -227,11 +228,15 @@ def retarget(turn: Turn, row: TaskRow, target: Target, *, pardons: bool = True) 
     if Target.STOPPED in {before, target}:
         owned = registry.ownership_of(turn.group.name, row.task)
         if owned.owner is None and owned.state is not TaskState.COMPLETED:
-            ownership.store_state(
-                turn, msgspec.structs.replace(owned, state=registry.state_at_rest(row.task))
-            )
+            ownership.store_state(turn, msgspec.structs.replace(owned, state=_at_rest(turn, owned)))
         scheduling.rebalance_soon(turn)
     return row
+
+
+def _at_rest(turn: Turn, owned: OwnershipRow) -> TaskState:
+    """The state of a task that nobody has; in quarantine it waits for somebody, and not for a worker."""
+    state = turn.group.tasks.state_at_rest(owned.task)
+    return TaskState.FAILED if owned.is_quarantined and state is TaskState.UNASSIGNED else state
 
 
 def _pardon(turn: Turn, row: TaskRow) -> None:

@@ -43,9 +43,12 @@ TOLD: Final = {
 
 
 def start(turn: Turn, request: StartTransfer, parked: Parked) -> None:
-    """Stop the tasks and note down where they go; all of them or, if anything is wrong with one, none."""
+    """Stop the tasks and note down where they go; all of them or, if anything is wrong with one, none.
+
+    A group that never had members is none once all its tasks have left, and knows what became of them.
+    """
     group = turn.group
-    checks.known(group)
+    checks.not_dead(group)
     if known := group.transfers.of(request.transfer):
         _check_same(known, request)
     else:
@@ -96,9 +99,10 @@ def cancel(turn: Turn, request: CancelTransfer, parked: Parked) -> None:
         RefusedError: UNKNOWN_TRANSFER, or TASK_TRANSFERRED beyond the point of no return.
     """
     group = turn.group
-    checks.known(group)
+    checks.not_dead(group)
     rows = [row for row in group.transfers.of(request.transfer) if row.leaves]
     if not rows:
+        checks.known(group)
         raise RefusedError(ErrorCode.UNKNOWN_TRANSFER, f"group {group.name} gives no {request.transfer}")
     if rows[0].step in GONE:
         message = (
@@ -199,13 +203,18 @@ def _cancel(
 
 
 def _leave(turn: Turn, row: TransferRow) -> None:
-    """The task is the other group's; a later one of its name is another one to sinks and checkpoints."""
+    """The task is the other group's; a later one of its name is another one to sinks and checkpoints.
+
+    The token grows, for a task may leave that nobody has ever owned: the next one that leaves so would be
+    known by the names of this one.
+    """
     group = turn.group
     _come_to(turn, row, TransferStep.DONE, parcel=None)
     definitions.remove(turn, group.tasks.definitions[row.task])
     left = group.tasks.ownership[row.task]
-    home = TaskHome(group.name, home_after(row.task, left.token))
-    turn.update(left, home=home, reset=None, reached=None, unsettled=False)
+    token = next_number(left.token, turn.instant.wall)
+    home = TaskHome(group.name, home_after(row.task, token))
+    turn.update(left, token=token, home=home, reset=None, reached=None, unsettled=False)
 
 
 def home_after(task: str, token: int) -> str:
@@ -213,7 +222,7 @@ def home_after(task: str, token: int) -> str:
 
     Args:
         task: one that has left its group.
-        token: the last one that was issued for it there.
+        token: one that no task of that name has left with before.
     """
     return f"{task}~after~{token}"
 

@@ -309,6 +309,39 @@ def test_a_later_task_of_the_name_is_another_one_to_its_sink() -> None:
     assert (granted.reset, granted.reached) == (None, None)
 
 
+def test_a_group_that_has_given_all_it_was_says_what_became_of_it() -> None:
+    """It never had a worker, so without tasks it is no group: whoever asks again is not told of a mistake."""
+    pair = Pair()
+    giver = Bench("a")
+    giver.create("t")
+    pair.a = giver
+    pair.start()
+    pair.carry()
+    assert pair.a.ask(SetTarget(task="t", target=Target.RUNNING)).error == "GROUP_ID_NOT_FOUND"
+    assert [row.step.value for row in pair.start().answer.rows] == ["DONE"]
+    assert pair.cancel().error == "TASK_TRANSFERRED"
+    other = CancelTransfer(transfer="other", cause="asked for")
+    assert pair.a.ask(other).error == "GROUP_ID_NOT_FOUND"
+
+
+def test_no_two_tasks_of_one_name_that_leave_are_one_to_their_sinks() -> None:
+    """Nobody has ever owned them, so no token tells them apart: a group may only hand tasks on to others."""
+    pair = Pair(targets={"t": Target.STOPPED})
+    pair.stop_all()
+    homes = []
+    for number in range(3):
+        names = {"t": f"t{number}"}
+        start = StartTransfer(transfer=f"n{number}", to_group="b", tasks=names)
+        assert pair.a.ask(start).error == "NONE"
+        for _ in range(4):
+            for to, peer in ((pair.b, pair.a), (pair.a, pair.b)):
+                to.ask(AdvanceTransfer(transfer=f"n{number}", peers=_of(peer, f"n{number}")))
+        homes.append(pair.b.group.tasks.ownership[f"t{number}"].home)
+        pair.a.create("t", target=Target.STOPPED)
+    assert homes[0] == TaskHome("a", "t")
+    assert len(set(homes)) == len(homes)
+
+
 def test_a_task_that_comes_back_has_its_own_names_again() -> None:
     """There and back: the home is the group's own, whatever was called so meanwhile."""
     pair = Pair()
@@ -359,6 +392,22 @@ def test_what_a_quarantined_task_is_held_against_goes_with_it() -> None:
     pair.start()
     pair.carry()
     assert pair.b.ask(GetTaskStatus(task="t")).answer.quarantined
+
+
+def test_a_task_in_quarantine_is_failed_wherever_it_is_to_run() -> None:
+    """Given or kept, it waits for somebody to take its side, and for no worker."""
+    for is_given in (True, False):
+        pair = Pair()
+        token = pair.a.owner("t")[1]
+        pair.a.report(pair.giver, "t", token, TaskState.FAILED, cause="too much", quarantine=True)
+        pair.start()
+        assert pair.a.owner("t")[2] == "STOPPED"
+        if not is_given:
+            pair.cancel()
+        pair.carry()
+        has_it = pair.b if is_given else pair.a
+        row = has_it.group.tasks.ownership["t"]
+        assert (row.state.value, row.cause, row.is_quarantined) == ("FAILED", "too much", True)
 
 
 def test_a_completed_task_stays_completed() -> None:
