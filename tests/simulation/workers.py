@@ -10,22 +10,19 @@ import msgspec
 from definition.document import is_fenced
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.base import encode_opaque
-from protocol.messages.lag import TaskLag
 from protocol.messages.membership import EngineEnd, Protocol
 from protocol.messages.ownership import (
     ClaimRequest,
     ClaimResponse,
     ReleaseRequest,
-    ReportRequest,
-    TaskReport,
 )
-from protocol.states import Target, TaskState
+from protocol.states import Target
 from protocol.worker_lease import REASSIGN_PERCENT, part_of
 from tests.simulation.claims import Claims
-from tests.simulation.lag import Lags
 from tests.simulation.leader import SimLeader
 from tests.simulation.mishaps import HANGS, HANGS_MS, LEFT, LEFT_MS, POISON, POISON_MS, STUCK
 from tests.simulation.participant import Participant
+from tests.simulation.reporting import Reporting
 from tests.simulation.runs import RUN_MS, Run, Runs, comes_to_an_end
 from worker.membership import events
 from worker.membership.events import Identity
@@ -90,7 +87,7 @@ class SimWorker(Participant):
         self.hanging: dict[str, int] = {}
         self.faults: dict[str, str] = {}
         self.runs = Runs()
-        self.lags = Lags()
+        self.reporting = Reporting(self)
         self.identity = Identity()
         self.instance_id = terms.instance_id
         self.over_ms = part_of(terms.session_timeout_ms, REASSIGN_PERCENT)
@@ -176,10 +173,10 @@ class SimWorker(Participant):
                 if more_after_s is not None:
                     self.later(int(more_after_s * 1000), partial(self._look_at_starts, identity))
                 self._let_go(self._held() - tasks)
-                self._claim(tasks)
+                self.claim(tasks)
             case events.Refresh():
-                self._claim(self.assigned)
-                self._report(dict(self.stuck))
+                self.claim(self.assigned)
+                self.reporting.report(dict(self.stuck))
             case events.Revoke() | events.Drain():
                 self.assigned = frozenset()  # what is granted from now on is given back unrun
                 self.starts.assign(frozenset())
@@ -195,15 +192,12 @@ class SimWorker(Participant):
             case events.Quit():
                 self.is_alive = False
 
-    def _lead(self, effect: events.Assign, joined: Any) -> None:
-        self.post(events.Assigned(effect, self.leader.assign(joined)))
-
     def _answered(self, effect: events.Send, sent: int, answer: Any) -> None:
         if not isinstance(answer, Failure) or answer.code is ErrorCode.REBALANCE_IN_PROGRESS:
-            self._accepted(sent)
+            self.accepted(sent)
         self.post(events.Answered(effect, answer))
 
-    def _accepted(self, sent: int) -> None:
+    def accepted(self, sent: int) -> None:
         """Every accepted request renews the lease, counted from when it was sent."""
         self.heard_at = max(self.heard_at, sent)
 
@@ -214,9 +208,9 @@ class SimWorker(Participant):
         self._write()
         self.batches += 1
         if self.batches % REPORT_EVERY == 0:
-            self._report(self.owned | self.stuck | self.hanging)
+            self.reporting.report(self.owned | self.stuck | self.hanging)
         if self.batches % MEASURE_EVERY == 0:
-            self._measure()
+            self.reporting.measure()
         self.later(BATCH_MS, self._go_on)
 
     def _look_at_lease(self) -> None:
@@ -228,10 +222,11 @@ class SimWorker(Participant):
 
     def _lose_token(self, task: str) -> None:
         """The manager has not confirmed it for a session timeout: somebody else may have the task."""
-        self._drop(task, self.owned.get(task, self.stuck.get(task, 0)))
+        self.drop(task, self.owned.get(task, self.stuck.get(task, 0)))
         self.unfenced.pop(task, None)
 
-    def _confirm(self, task: str, sent: int) -> None:
+    def confirm(self, task: str, sent: int) -> None:
+        """The manager has confirmed, in answer to a request sent then, that the task is this worker's."""
         if task in self.unfenced:
             self.unfenced[task] = max(self.unfenced[task], sent + self.over_ms)
 
@@ -242,7 +237,7 @@ class SimWorker(Participant):
                 if task in self.unfenced:
                     self.sink.write_unfenced(task, self)
                 elif not self.sink.write(task, token, self.name):
-                    self._drop(task, token)
+                    self.drop(task, token)
 
     def _has_begun(self, task: str) -> bool:
         """Whether its start takes no more time."""
@@ -255,7 +250,7 @@ class SimWorker(Participant):
         else:
             self.post(events.Settled(identity))
 
-    def _drop(self, task: str, token: int) -> None:
+    def drop(self, task: str, token: int) -> None:
         """A query whose token is no longer the present one ends, stuck or not."""
         if self.owned.get(task) == token:
             del self.owned[task]
@@ -270,7 +265,8 @@ class SimWorker(Participant):
 
     # The bookkeeping of tasks.
 
-    def _claim(self, tasks: frozenset[str]) -> None:
+    def claim(self, tasks: frozenset[str]) -> None:
+        """Ask for these tasks, and for those that may have been granted before without its hearing of it."""
         tasks |= self.claims.in_doubt.keys() - self.owned.keys() - self.stuck.keys()
         if tasks:
             request = ClaimRequest(
@@ -287,13 +283,13 @@ class SimWorker(Participant):
         if not self.claims.end(claim):
             return
         if isinstance(answer, ClaimResponse):
-            self._accepted(sent)
+            self.accepted(sent)
             granted = (grant.task for grant in answer.granted)
             self.claims.settle(tasks, granted, identity.generation)
             self._take_in(answer, sent)
             pending = frozenset(p.task for p in answer.pending) & self.assigned
             if pending and identity == self.identity:
-                self._claim(pending)
+                self.claim(pending)
             return
         if answer.code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
             self.claims.doubt(tasks, identity.generation)
@@ -307,7 +303,7 @@ class SimWorker(Participant):
     def _ask_after(self, tasks: frozenset[str]) -> None:
         """What an overtaken claim may have been granted is claimed once more, with all that is assigned."""
         if self.claims.in_doubt.keys() & tasks:
-            self._claim(self.assigned)
+            self.claim(self.assigned)
 
     def _take_in(self, answer: ClaimResponse, sent: int) -> None:
         """What was granted is this worker's; what is not assigned to it any more is given back unrun."""
@@ -398,7 +394,7 @@ class SimWorker(Participant):
 
     def _claim_still(self, identity: Identity, tasks: frozenset[str]) -> None:
         if identity == self.identity:
-            self._claim(tasks & self.assigned)
+            self.claim(tasks & self.assigned)
 
     def _let_go(self, tasks: AbstractSet[str]) -> None:
         hanging = {task: self.hanging.pop(task) for task in sorted(tasks & self.hanging.keys())}
@@ -419,7 +415,7 @@ class SimWorker(Participant):
         if task in self.unfenced or not self.world.happens(LEFT):
             return False
         self.left[task] = token
-        self.later(self.world.some(*LEFT_MS), partial(self._drop, task, token))
+        self.later(self.world.some(*LEFT_MS), partial(self.drop, task, token))
         return True
 
     def _release(self, identity: Identity, tasks: dict[str, int], running: tuple[str, ...] = ()) -> None:
@@ -438,66 +434,3 @@ class SimWorker(Participant):
             self.later(100, lambda: self._release(identity, tasks, running))
         else:
             self.post(events.Refused(RequestKind.RELEASE, identity, answer))
-
-    def _report(self, running: dict[str, int]) -> None:
-        running = running | self.resting | self.runs.tokens()
-        if running and self.identity.member_id:
-            reports = tuple(
-                TaskReport(
-                    task=task,
-                    token=token,
-                    state=self._state_of(task),
-                    cause=self.faults.get(task) if task in self.resting else None,
-                    batch_id=None if task == POISON else self.batches,
-                    lag=TaskLag(at_ms=self.world.now),
-                    tasks_revision=self.runs.revision(task) if self._is_done_with(task) else None,
-                )
-                for task, token in running.items()
-            )
-            me = self.identity.member_id
-            request = ReportRequest(member_id=me, instance_id=self.instance_id, tasks=reports)
-            self.ask(request, partial(self._reported, self.identity, request, self.world.now))
-
-    def _measure(self) -> None:
-        if self.identity.member_id:
-            request = self.lags.told(self.identity, self.instance_id)
-            self.ask(request, partial(self._asked, self.world.now))
-
-    def _asked(self, sent: int, answer: Any) -> None:
-        if not isinstance(answer, Failure):
-            self._accepted(sent)
-            self.lags.measure(answer, self.world.now)
-
-    def _state_of(self, task: str) -> TaskState:
-        if task in self.resting:
-            return TaskState.STOPPED
-        if task in self.runs.over:
-            return TaskState.COMPLETED
-        return TaskState.STARTING if task in self.hanging else TaskState.RUNNING
-
-    def _is_done_with(self, task: str) -> bool:
-        return task in self.resting or task in self.runs.over
-
-    def _reported(self, identity: Identity, request: ReportRequest, sent: int, answer: Any) -> None:
-        if isinstance(answer, Failure):
-            self.post(events.Refused(RequestKind.REPORT, identity, answer))
-            return
-        self._accepted(sent)
-        for report in request.tasks:
-            if answer.tasks[report.task] == ErrorCode.STALE_TOKEN:
-                self._drop(report.task, report.token)
-                self._claim(
-                    frozenset({report.task}) & self.assigned
-                )  # it may still be this worker's by right
-            elif answer.tasks[report.task] == ErrorCode.NONE:
-                self._taken_in(report, sent)
-
-    def _taken_in(self, report: TaskReport, sent: int) -> None:
-        """The manager has taken it in: of what is over nothing more is to be said."""
-        task, token = report.task, report.token
-        if report.state is TaskState.STOPPED and self.resting.get(task) == token:
-            del self.resting[task]
-        elif report.state is TaskState.COMPLETED and self.runs.tokens().get(task) == token:
-            del self.runs.over[task]
-        else:
-            self._confirm(task, sent)
