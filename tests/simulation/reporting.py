@@ -46,8 +46,8 @@ class Reporting:
             task=task,
             token=token,
             state=self._state_of(task),
-            cause=worker.faults.get(task) if task in worker.resting else None,
-            batch_id=None if task == POISON else worker.batches,
+            cause=self._cause_of(task),
+            batch_id=None if task == POISON or self._has_failed(task) else worker.batches,
             lag=TaskLag(at_ms=worker.world.now),
             tasks_revision=worker.runs.revision(task) if self._is_done_with(task) else None,
         )
@@ -57,7 +57,17 @@ class Reporting:
             return TaskState.STOPPED
         if task in self._worker.runs.over:
             return TaskState.COMPLETED
+        if self._has_failed(task):
+            return TaskState.FAILED
         return TaskState.STARTING if task in self._worker.hanging else TaskState.RUNNING
+
+    def _cause_of(self, task: str) -> str | None:
+        if task in self._worker.resting:
+            return self._worker.faults.get(task)
+        return "it broke" if self._has_failed(task) else None
+
+    def _has_failed(self, task: str) -> bool:
+        return task in self._worker.owned and self._worker.runs.has_failed(task)
 
     def _is_done_with(self, task: str) -> bool:
         return task in self._worker.resting or task in self._worker.runs.over

@@ -16,6 +16,7 @@ from protocol.messages.ownership import (
     ClaimResponse,
     ReleaseRequest,
 )
+from protocol.messages.tasks import TaskHome
 from protocol.states import Target
 from protocol.worker_lease import REASSIGN_PERCENT, part_of
 from tests.simulation.claims import Claims
@@ -24,6 +25,7 @@ from tests.simulation.mishaps import HANGS, HANGS_MS, LEFT, LEFT_MS, POISON, POI
 from tests.simulation.participant import Participant
 from tests.simulation.reporting import Reporting
 from tests.simulation.runs import RUN_MS, Run, Runs, comes_to_an_end
+from tests.simulation.sink import Query
 from worker.membership import events
 from worker.membership.events import Identity
 from worker.membership.reactions import RequestKind
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from protocol.connectors import Needs
+    from protocol.messages.ownership import GrantedTask
     from protocol.worker_metadata import WorkerMetadata
     from tests.simulation.network import Route
     from tests.simulation.sink import Sink
@@ -87,6 +90,7 @@ class SimWorker(Participant):
         self.hanging: dict[str, int] = {}
         self.faults: dict[str, str] = {}
         self.runs = Runs()
+        self._granted: dict[tuple[str, int], Query] = {}
         self.reporting = Reporting(self)
         self.identity = Identity()
         self.instance_id = terms.instance_id
@@ -121,12 +125,19 @@ class SimWorker(Participant):
         """It is asked to leave in order."""
         self._when_awake(lambda: self.post(events.StopAsked(events.Quit(events.Reason.ASKED, "bye"))))
 
-    def may_run(self, task: str) -> bool:
+    def may_run(self, home: TaskHome) -> bool:
         """Whether it runs a task without a fence, or may go on with it any moment: all of its leases hold."""
-        until = self.unfenced.get(task, 0)
-        return (
-            self.is_alive and task in self.owned | self.stuck and self.world.now < min(until, self.lapses_at)
-        )
+        if not self.is_alive or self.world.now >= self.lapses_at:
+            return False
+        running = self.owned | self.stuck
+        believed = [task for task, until in self.unfenced.items() if self.world.now < until]
+        return any(self.query(task, running[task]).home == home for task in believed if task in running)
+
+    def query(self, task: str, token: int) -> Query:
+        """What it runs, or has run, of `task` under `token`."""
+        group = self.route.group
+        known = self._granted.get((task, token))
+        return known or Query(group, task, token, TaskHome(group, task))
 
     @property
     def lapses_at(self) -> int:
@@ -234,9 +245,11 @@ class SimWorker(Participant):
         for running in (self.owned, self.stuck, self.left):
             for task, token in tuple(running.items()):
                 self.begun[task] = token
+                if running is self.owned and self.runs.has_failed(task):
+                    continue
                 if task in self.unfenced:
-                    self.sink.write_unfenced(task, self)
-                elif not self.sink.write(task, token, self.name):
+                    self.sink.write_unfenced(self.query(task, token), self)
+                elif not self.sink.write(self.query(task, token), self.name):
                     self.drop(task, token)
 
     def _has_begun(self, task: str) -> bool:
@@ -312,6 +325,7 @@ class SimWorker(Participant):
         if returned := {task: token for task, token in strange.items() if task not in self.stuck}:
             self.later(self.world.some(0, 100), partial(self._release, self.identity, returned))
         for grant in answer.granted:
+            self._know(grant)
             if grant.task in strange or grant.token < self.owned.get(grant.task, 0):
                 continue
             run = self.runs.follow(grant, answer.tasks_revision or 0)
@@ -322,17 +336,22 @@ class SimWorker(Participant):
                 continue
             self.stuck.pop(grant.task, None)
             self.unfenced.pop(grant.task, None)
-            self.sink.settle(grant.task, grant.token)
+            self.sink.settle(self.query(grant.task, grant.token))
             self.resting.pop(grant.task, None)
             self.hanging.pop(grant.task, None)
             self.owned[grant.task] = grant.token
             if not is_fenced(grant.definition):
                 self.unfenced[grant.task] = sent + self.over_ms
-                self.sink.write_unfenced(grant.task, self)
+                self.sink.write_unfenced(self.query(grant.task, grant.token), self)
             if grant.task == POISON:
                 self.later(self.world.some(*POISON_MS), partial(self._take_poison, grant.token))
             if comes_to_an_end(grant):
                 self.later(self.world.some(*RUN_MS), partial(self._come_to_its_end, grant.task, run))
+
+    def _know(self, grant: GrantedTask) -> None:
+        """Those of a former version know nothing of homes."""
+        home = (grant.home if self.told.homes else None) or TaskHome(self.route.group, grant.task)
+        self._granted[grant.task, grant.token] = Query(self.route.group, grant.task, grant.token, home)
 
     def _held(self) -> AbstractSet[str]:
         """What it has to let go of when it is not to have it any more."""
@@ -343,7 +362,23 @@ class SimWorker(Participant):
         if self.is_alive and self.owned.get(task) == run.token and self.runs.end(task, run):
             del self.owned[task]
             self.unfenced.pop(task, None)
-            self.sink.complete(task, run)
+            self.sink.complete(self.query(task, run.token), run)
+
+    def fail(self, task: str) -> None:
+        """Its query fails, and is not tried again before somebody wants something else of the task."""
+        self._when_awake(lambda: self.runs.fail(task) if task in self.owned else None)
+
+    def die_alone(self, for_ms: int) -> None:
+        """It is gone, and its queries run on at a server for a while, as far as a fence can refuse them."""
+        fenced = {task: token for task, token in self.owned.items() if task not in self.unfenced}
+        self.kill()
+        left = [self.query(task, token) for task, token in fenced.items() if not self.runs.has_failed(task)]
+        self._run_on(left, self.world.now + for_ms)
+
+    def _run_on(self, queries: list[Query], until: int) -> None:
+        left = [query for query in queries if self.sink.write(query, self.name)]
+        if left and self.world.now < until:
+            self.world.after(BATCH_MS, partial(self._run_on, left, until))
 
     def _stop_running(self, task: str, token: int) -> None:
         """A task is not to run any more, or is only given to be settled; a query may refuse to stop."""
@@ -351,7 +386,7 @@ class SimWorker(Participant):
             return
         running = self.owned.pop(task, None)
         self.stops += running is not None
-        if running == token and self.world.happens(STUCK):
+        if running == token and not self.runs.has_failed(task) and self.world.happens(STUCK):
             self.stuck[task] = token
             return
         self.stuck.pop(task, None)
@@ -361,7 +396,7 @@ class SimWorker(Participant):
             self.later(self.world.some(*HANGS_MS), partial(self._give_up, task, token))
             return
         if self.told.settles:
-            self.sink.settle(task, token)
+            self.sink.settle(self.query(task, token))
         self._come_to_rest(task, token)
 
     def _give_up(self, task: str, token: int) -> None:
@@ -402,7 +437,7 @@ class SimWorker(Participant):
         over = {task: self.runs.over.pop(task).token for task in sorted(tasks & self.runs.over.keys())}
         self.stops += len(released)
         for task in tuple(released):
-            if self.world.happens(STUCK):
+            if not self.runs.has_failed(task) and self.world.happens(STUCK):
                 self.stuck[task] = released.pop(task)
         running = tuple(filter(self._is_left, released.items()))
         if released := released | hanging | over:
@@ -412,7 +447,7 @@ class SimWorker(Participant):
     def _is_left(self, owned: tuple[str, int]) -> bool:
         """Whether its query runs on, until somebody takes it over or it was waited for long enough."""
         task, token = owned
-        if task in self.unfenced or not self.world.happens(LEFT):
+        if task in self.unfenced or self.runs.has_failed(task) or not self.world.happens(LEFT):
             return False
         self.left[task] = token
         self.later(self.world.some(*LEFT_MS), partial(self.drop, task, token))
