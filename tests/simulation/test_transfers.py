@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from manager.core.tasks import transfers
 from protocol.states import TransferStep
@@ -39,7 +40,8 @@ def keep_what_has_arrived(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def forget_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
     """The other group counts from its own beginning."""
-    monkeypatch.setattr(transfers, "next_number", lambda *_: 1)
+    moved_in = transfers._moved_in
+    monkeypatch.setattr(transfers, "_moved_in", lambda *args: replace(moved_in(*args), token=1))
 
 
 def have_one_home_for_all(monkeypatch: pytest.MonkeyPatch) -> None:

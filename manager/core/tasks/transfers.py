@@ -199,13 +199,17 @@ def _cancel(
 
 
 def _leave(turn: Turn, row: TransferRow) -> None:
-    """The task is the other group's; a later one of its name is another one to sinks and checkpoints."""
+    """The task is the other group's; a later one of its name is another one to sinks and checkpoints.
+
+    The name goes by a token of its own: nobody may have been given one since the task before this one left.
+    """
     group = turn.group
     _come_to(turn, row, TransferStep.DONE, parcel=None)
     definitions.remove(turn, group.tasks.definitions[row.task])
     left = group.tasks.ownership[row.task]
-    home = TaskHome(group.name, home_after(row.task, left.token))
-    turn.update(left, home=home, reset=None, reached=None, unsettled=False)
+    token = next_number(left.token, turn.instant.wall)
+    home = TaskHome(group.name, home_after(row.task, token))
+    turn.update(left, token=token, home=home, reset=None, reached=None, unsettled=False)
 
 
 def home_after(task: str, token: int) -> str:
@@ -213,7 +217,7 @@ def home_after(task: str, token: int) -> str:
 
     Args:
         task: one that has left its group.
-        token: the last one that was issued for it there.
+        token: the one that its name went on to there, which nobody was given.
     """
     return f"{task}~after~{token}"
 
