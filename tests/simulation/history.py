@@ -23,6 +23,7 @@ from tests.simulation.invariants import Watch
 from tests.simulation.mishaps import POISON
 from tests.simulation.network import Network, Route
 from tests.simulation.plan import CALM, Plan
+from tests.simulation.query_server import QueryServer
 from tests.simulation.readers import Habits, SimReader
 from tests.simulation.runs import is_bounded
 from tests.simulation.sink import Sink
@@ -107,6 +108,7 @@ class History:
         self.cluster = Cluster(self.world, plan, settings, self.watch)
         self.network = Network(self.world, self.cluster, plan.weather)
         self.sink = Sink(self.watch)
+        self.server = QueryServer(self.world, self.sink, self.watch.whereabouts)
         self.transfers: list[str] = []
         self.members_hired: list[Participant] = []
         self.poisoned = self.poisoned_in_calm = 0

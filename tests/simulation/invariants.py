@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 from manager.core.group import Group
 from manager.core.stored_rows import GroupRow, MemberRow, OffsetRow, OwnershipRow, TaskRow
 from manager.core.tasks import lost_workers
+from manager.core.transfer_commands import CancelTransfer, TransferRows
 from protocol.messages.base import decode_opaque
 from protocol.messages.events import EventType
 from protocol.messages.membership import JoinResponse, SyncResponse
 from protocol.messages.offsets import CommitOffsetsRequest, OffsetErrorsResponse
 from protocol.messages.ownership import ClaimResponse
-from protocol.states import GroupState, TaskState
+from protocol.states import GroupState, TaskState, TransferStep
 from tests.fakes.rows import rows_of
 from tests.simulation.store import in_order
 from tests.simulation.violations import hold
@@ -133,6 +134,9 @@ class Watch:
                 self._check_synced(group, request, outcome, rows)
             case ClaimResponse():
                 self._check_granted(group, outcome, rows)
+            case TransferRows() if isinstance(request, CancelTransfer):
+                steps = {row.step for row in outcome.rows if row.leaves}
+                hold("who is told that tasks stay can rely on it", steps <= {TransferStep.CANCELLED}, outcome)
             case OffsetErrorsResponse() if isinstance(request, CommitOffsetsRequest):
                 self._check_committed(group, request, outcome)
 

@@ -37,7 +37,14 @@ EVERY_MS = {
 
 TRANSFERS = 0.4
 """In which share of the histories tasks go from group to group."""
-WITH_TRANSFERS_MS = {"transfer": 600, "cancel_transfer": 3000, "fail": 2000, "leave_running": 6000}
+WITH_TRANSFERS_MS = {
+    "transfer": 600,
+    "cancel_transfer": 3000,
+    "replace_task": 1500,
+    "fail": 2000,
+    "leave_running": 6000,
+    "sweep": 700,
+}
 """What happens in these besides, and how often on the average."""
 MEMBERS_FOR_TWO = 6
 """Members that a history of transfers has at least: two groups are to have workers."""

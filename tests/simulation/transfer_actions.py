@@ -50,7 +50,7 @@ def transfer(history: History, chance: Random) -> None:
         history.world.after(delay_ms + chance.randint(*WITHIN_MS), partial(history.ask, source, cancel))
     if chance.random() < TAKEN:
         task, definition = chance.choice([*names.values()]), new_definition(chance)
-        create = commands.CreateTask(task=task, definition=definition, target=Target.RUNNING)
+        create = commands.CreateTask(task=task, definition=definition, target=chance.choice([*Target]))
         history.world.after(delay_ms + chance.randint(*WITHIN_MS), partial(history.ask, target, create))
 
 
@@ -100,6 +100,16 @@ def cancel_transfer(history: History, chance: Random) -> None:
         history.ask(row.group, CancelTransfer(transfer=row.transfer, cause="rather not"))
 
 
+def replace_task(history: History, chance: Random) -> None:
+    """Somebody creates a task of a name that has become free, which is to run, or not yet."""
+    group = chance.choice(history.plan.groups[: history.plan.herds])
+    if free := sorted(set(TASKS) - set(_stored(history, group))):
+        task, definition = chance.choice(free), new_definition(chance)
+        history.ask(
+            group, commands.CreateTask(task=task, definition=definition, target=chance.choice([*Target]))
+        )
+
+
 def fail(history: History, chance: Random) -> None:
     """A query fails, and its worker says so."""
     workers = [each for each in history.alive() if isinstance(each, SimWorker) and each.owned]
@@ -112,9 +122,21 @@ def leave_running(history: History, chance: Random) -> None:
     """A worker dies, and its queries run on at a server of their own for a while."""
     workers = [each for each in history.alive() if isinstance(each, SimWorker) and each.owned]
     if workers:
-        chance.choice(workers).die_alone(chance.randint(500, 8000))
+        worker = chance.choice(workers)
+        queries = worker.fenced()
+        worker.kill()
+        history.server.leave(queries, worker.name, chance.randint(500, 8000))
+
+
+def sweep(history: History, chance: Random) -> None:
+    """A worker looks for queries that are nobody's, and ends them."""
+    workers = [each for each in history.alive() if isinstance(each, SimWorker)]
+    looking = [each for each in workers if each.told.homes and not each.is_frozen]
+    if looking:
+        history.server.sweep(chance.choice(looking), workers)
 
 
 TRANSFER_ACTIONS: dict[str, Callable[[History, Random], None]] = {
-    action.__name__: action for action in (transfer, cancel_transfer, fail, leave_running)
+    action.__name__: action
+    for action in (transfer, cancel_transfer, replace_task, fail, leave_running, sweep)
 }

@@ -189,6 +189,11 @@ class Whereabouts:
         present = query.home if row is None or row.token != query.token else home_of(row)
         hold("a task writes where its rows are", query.home == present, (who, query, row))
 
+    def check_ended(self, query: Query) -> None:
+        """Somebody has found a query, and ends it: it is not the one that its task has."""
+        row = self.owned[Place(query.group, query.task)]
+        hold("nobody's query is ended", row.owner is None or row.token != query.token, (query, row))
+
     def _is_at_rest(self, home: TaskHome) -> bool:
         rows = [self.owned[place] for place in self._known_as[home]]
         return bool(rows) and all(

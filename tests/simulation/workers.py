@@ -368,17 +368,16 @@ class SimWorker(Participant):
         """Its query fails, and is not tried again before somebody wants something else of the task."""
         self._when_awake(lambda: self.runs.fail(task) if task in self.owned else None)
 
-    def die_alone(self, for_ms: int) -> None:
-        """It is gone, and its queries run on at a server for a while, as far as a fence can refuse them."""
-        fenced = {task: token for task, token in self.owned.items() if task not in self.unfenced}
-        self.kill()
-        left = [self.query(task, token) for task, token in fenced.items() if not self.runs.has_failed(task)]
-        self._run_on(left, self.world.now + for_ms)
+    def fenced(self) -> list[Query]:
+        """Its queries that run, as far as a fence can refuse them."""
+        running = [(task, token) for task, token in self.owned.items() if not self.runs.has_failed(task)]
+        known = [*running, *self.left.items()]
+        return [self.query(task, token) for task, token in known if task not in self.unfenced]
 
-    def _run_on(self, queries: list[Query], until: int) -> None:
-        left = [query for query in queries if self.sink.write(query, self.name)]
-        if left and self.world.now < until:
-            self.world.after(BATCH_MS, partial(self._run_on, left, until))
+    def lose_query(self, query: Query) -> None:
+        """Somebody has ended it."""
+        if self.query(query.task, query.token) is query:
+            self.drop(query.task, query.token)
 
     def _stop_running(self, task: str, token: int) -> None:
         """A task is not to run any more, or is only given to be settled; a query may refuse to stop."""
