@@ -322,8 +322,8 @@ class SimWorker(Participant):
         """What was granted is this worker's; what is not assigned to it any more is given back unrun."""
         strange = {grant.task: grant.token for grant in answer.granted if grant.task not in self.assigned}
         self._let_go(strange.keys() & self._held())
-        returned = {t: token for t, token in strange.items() if t not in self.stuck | self.left}
-        if returned:
+        free = {task: token for task, token in strange.items() if task not in self.stuck}
+        if returned := {task: token for task, token in free.items() if self.left.get(task) != token}:
             self.later(self.world.some(0, 100), partial(self._release, self.identity, returned))
         for grant in answer.granted:
             self._know(grant)

@@ -47,7 +47,7 @@ OTHERS: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.parametrize("changed", OTHERS)
 def test_a_return_that_may_run_other_tasks_rebalances(bench: Bench, changed: dict[str, Any]) -> None:
-    """Without the package that its tasks need it would be given them, with room for more it would get none."""
+    """Without the package that its tasks need it would get them, with room for more it would get none."""
     bench.stable("a", kind="sparkherd", metadata=TOLD)
     same = bench.join(instance_id="a", kind="sparkherd", metadata={**TOLD, "owned": {"t": 1}})
     assert same.answer.generation_id == 1
