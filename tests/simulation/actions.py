@@ -104,7 +104,7 @@ def outage(history: History, chance: Random) -> None:
 def add_task(history: History, chance: Random) -> None:
     """An admin creates a task."""
     group = chance.choice(history.plan.groups[: history.plan.herds])
-    task, definition = chance.choice(TASKS), _definition(chance)
+    task, definition = chance.choice(TASKS), new_definition(chance)
     history.ask(group, commands.CreateTask(task=task, definition=definition, target=Target.RUNNING))
 
 
@@ -179,7 +179,8 @@ BOUNDED = 0.3
 """How often one whose source is always there comes to its end."""
 
 
-def _definition(chance: Random) -> commands.NewDefinition:
+def new_definition(chance: Random) -> commands.NewDefinition:
+    """Of a task that somebody might create."""
     sink = {"format": chance.choice(["sql", "parquet"]), "options": {"v": chance.randint(0, 2)}}
     document: Any = msgspec.Raw(msgspec.json.encode({"sink": sink}))
     needs = chance.choice([NOTHING, NOTHING, KAFKA])
@@ -189,7 +190,7 @@ def _definition(chance: Random) -> commands.NewDefinition:
 
 
 def _an_order(history: History, group: str, chance: Random) -> Request:
-    task, definition = chance.choice(TASKS), _definition(chance)
+    task, definition = chance.choice(TASKS), new_definition(chance)
     member, instance = _someone(history, group, chance)
     orders: list[Request] = [
         commands.StartRebalance(reason="why not"),

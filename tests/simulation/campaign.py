@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tests.simulation.history import Figures, History
-from tests.simulation.invariants import InvariantError
 from tests.simulation.plan import Plan, draw
 from tests.simulation.shrink import shrink
+from tests.simulation.violations import InvariantError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

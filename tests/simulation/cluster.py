@@ -6,6 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from manager.cluster.slots import slot_of
+from tests.simulation.carrier import SimCarrier
 from tests.simulation.manager import SimManager
 from tests.simulation.slot_controller import SLOTS
 from tests.simulation.store import Store
@@ -27,6 +28,7 @@ class Cluster:
         self.groups = plan.groups
         self.store = Store(watch, SLOTS)
         self.crashes = 0
+        self._has_transfers = plan.transfers
         self._ids = count(1)
         self.managers = [SimManager(number, self, settings) for number in range(plan.managers)]
 
@@ -34,6 +36,11 @@ class Cluster:
     def takeovers(self) -> int:
         """How often a slot has changed hands."""
         return self.store.leases.takeovers
+
+    def began(self, manager: SimManager) -> None:
+        """A manager has begun another life."""
+        if self._has_transfers:
+            SimCarrier(manager)
 
     def new_id(self) -> str:
         """The unique half of a member id."""

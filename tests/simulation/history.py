@@ -11,7 +11,7 @@ from unittest.mock import patch
 import msgspec
 
 from manager.core.commands import CreateTask, NewDefinition, StartRebalance
-from manager.core.tasks import offers, settling
+from manager.core.tasks import homes, offers, settling
 from manager.core.tasks.probation import is_suspect
 from manager.settings import GroupSettings
 from protocol.connectors import Formats
@@ -19,13 +19,16 @@ from protocol.states import GroupState, Target
 from protocol.worker_metadata import WorkerMetadata
 from tests.simulation.actions import ACTIONS, KAFKA
 from tests.simulation.cluster import Cluster
-from tests.simulation.invariants import InvariantError, Watch, hold
+from tests.simulation.invariants import Watch
 from tests.simulation.mishaps import POISON
 from tests.simulation.network import Network, Route
 from tests.simulation.plan import CALM, Plan
+from tests.simulation.query_server import QueryServer
 from tests.simulation.readers import Habits, SimReader
 from tests.simulation.runs import is_bounded
 from tests.simulation.sink import Sink
+from tests.simulation.transfer_actions import TRANSFER_ACTIONS
+from tests.simulation.violations import InvariantError, hold
 from tests.simulation.workers import SimWorker
 from tests.simulation.world import World
 from worker.membership.requests import Terms
@@ -80,6 +83,8 @@ class Figures:
     quarantined: int = 0
     paced: int = 0
     completed: int = 0
+    transferred: int = 0
+    kept: int = 0
 
     def add(self, other: Figures) -> None:
         """Add up."""
@@ -102,8 +107,9 @@ class History:
         )
         self.cluster = Cluster(self.world, plan, settings, self.watch)
         self.network = Network(self.world, self.cluster, plan.weather)
-        store = self.cluster.store
-        self.sinks = {group: Sink(group, self.watch, partial(store.rows, group)) for group in plan.groups}
+        self.sink = Sink(self.watch)
+        self.server = QueryServer(self.world, self.sink, self.watch.whereabouts)
+        self.transfers: list[str] = []
         self.members_hired: list[Participant] = []
         self.poisoned = self.poisoned_in_calm = 0
         self.is_calm = False
@@ -132,7 +138,7 @@ class History:
 
     def _do(self, action: Action) -> None:
         self.world.note("action", action.what)
-        ACTIONS[action.what](self, Random(action.seed))
+        (ACTIONS | TRANSFER_ACTIONS)[action.what](self, Random(action.seed))
 
     # What actions are done with.
 
@@ -164,7 +170,7 @@ class History:
                 paces=settles,
             )
             member = SimWorker(
-                self.world, route, name, self.sinks[group], terms, told=told, at_once=self.plan.at_once
+                self.world, route, name, self.sink, terms, told=told, at_once=self.plan.at_once
             )
             member.died_of_poison = self._on_poisoned
         else:
@@ -262,6 +268,7 @@ class History:
             asked for manager in self.cluster.managers for asked in manager.asked if asked.arrived < overdue
         ]
         hold("every request is answered", not late, lambda: [asked.request for asked in late])
+        self.watch.whereabouts.check_end()
         for group in self.plan.groups:
             self._check_group(group)
 
@@ -290,7 +297,8 @@ class History:
         hold("a poison task costs few workers", self.poisoned_in_calm <= MOST_POISONED, self.poisoned_in_calm)
         suspects = [task for task in wanted if is_suspect(live, task)]
         hold("suspects are cleared", not suspects, live.history_text)
-        unended = [task for task in running if _comes_to_an_end(live.tasks.definitions[task])]
+        failed = {task for each in workers for task in each.owned if each.runs.has_failed(task)}
+        unended = [task for task in running.keys() - failed if _comes_to_an_end(live.tasks.definitions[task])]
         hold("what is bounded comes to its end", not unended, unended)
         too_many = [w.name for w in workers if w.told.max_tasks and len(w.owned) > w.told.max_tasks]
         hold("nobody runs more tasks than it may", not too_many, too_many)
@@ -403,12 +411,14 @@ class History:
             crashes=self.cluster.crashes,
             takeovers=self.cluster.takeovers,
             rebalances=self.watch.rebalances,
-            fenced_writes=sum(sink.refused for sink in self.sinks.values()),
-            unfenced_writes=sum(sink.unfenced for sink in self.sinks.values()),
+            fenced_writes=self.sink.refused,
+            unfenced_writes=self.sink.unfenced,
             resets=self.watch.resets,
             poisoned=self.poisoned,
             paced=sum(each.leader.put_off for each in self.members_hired if isinstance(each, SimWorker)),
             completed=self.watch.completed,
+            transferred=self.watch.whereabouts.steps.done,
+            kept=self.watch.whereabouts.steps.cancelled,
             quarantined=sum(POISON in self._quarantined(group) for group in self.plan.groups),
         )
 
@@ -419,9 +429,14 @@ def _can_any(workers: Iterable[SimWorker], row: TaskRow) -> bool:
 
 
 def _to_run(live: Group) -> Iterable[TaskRow]:
-    """The tasks that somebody is to have; none that a member could not settle."""
-    is_possible = settling.is_possible(live)
-    return (row for row in live.tasks.runnable() if is_possible or row.target is not Target.STOPPED)
+    """The tasks that somebody is to have; none that a member could not settle, or would begin anew."""
+    is_possible, are_known = settling.is_possible(live), homes.are_known(live)
+    return (
+        row
+        for row in live.tasks.runnable()
+        if (is_possible or row.target is not Target.STOPPED)
+        and (are_known or not homes.has_home(live, row.task))
+    )
 
 
 def _comes_to_an_end(row: TaskRow) -> bool:

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any
 from manager.core.group import Group
 from manager.core.stored_rows import GroupRow, MemberRow, OffsetRow, OwnershipRow, TaskRow
 from manager.core.tasks import lost_workers
+from manager.core.transfer_commands import CancelTransfer, TransferRows
 from protocol.messages.base import decode_opaque
 from protocol.messages.events import EventType
 from protocol.messages.membership import JoinResponse, SyncResponse
 from protocol.messages.offsets import CommitOffsetsRequest, OffsetErrorsResponse
 from protocol.messages.ownership import ClaimResponse
-from protocol.states import GroupState, TaskState
+from protocol.states import GroupState, TaskState, TransferStep
 from tests.fakes.rows import rows_of
 from tests.simulation.store import in_order
+from tests.simulation.violations import hold
+from tests.simulation.whereabouts import Place, Whereabouts, home_of
 
 if TYPE_CHECKING:
     import msgspec
@@ -22,27 +25,14 @@ if TYPE_CHECKING:
     from manager.core.stored_rows import Change, Row
     from manager.settings import GroupSettings
     from protocol.messages.events import Event
-    from protocol.messages.tasks import TaskReset
+    from protocol.messages.tasks import TaskHome, TaskReset
     from tests.simulation.manager import Asked
     from tests.simulation.runs import Run
+    from tests.simulation.sink import Query
     from tests.simulation.store import Rows
 
 Generation = tuple[str, int, int]
 """A group, how many of its name were deleted before it, and the number: each group counts from 1."""
-
-
-class InvariantError(AssertionError):
-    """An invariant does not hold; `rule` names it."""
-
-    def __init__(self, rule: str, detail: object) -> None:
-        super().__init__(f"{rule}: {detail}")
-        self.rule = rule
-
-
-def hold(rule: str, holds: object, detail: object = "") -> None:
-    """Raise unless it holds."""
-    if not holds:
-        raise InvariantError(rule, detail() if callable(detail) else detail)
 
 
 class Watch:
@@ -52,28 +42,31 @@ class Watch:
         self.rebalances = self.resets = 0
         self._completed: set[Generation] = set()
         self._rosters: dict[Generation, tuple[str, ...]] = {}
-        self._grants: dict[tuple[str, str, int], str] = {}
+        self._grants: dict[tuple[TaskHome, int], str] = {}
         self._resets: dict[tuple[str, str, int], TaskReset | None] = {}
         self._offsets: set[tuple[str, str, bytes]] = set()
         self._generations: set[Generation] = set()
-        self._fences: dict[tuple[str, str], int] = {}
-        self._runs: dict[tuple[str, str], Run] = {}
+        self._fences: dict[TaskHome, int] = {}
+        self._runs: dict[TaskHome, Run] = {}
         self.completed = 0
+        self.whereabouts = Whereabouts()
 
     # What is stored.
 
     def check_stored(self, rows: Rows, change: Change) -> None:
         """Invariant 1: generations grow by one, tokens and revisions only grow, and none is used twice."""
-        if not isinstance(change, GroupRow | OwnershipRow | OffsetRow):
-            return
-        before = rows.get((type(change), change.key))
         if isinstance(change, OwnershipRow):
+            before = rows.get((OwnershipRow, change.key))
             self._check_token(before, change)
-            self._check_completed(before, change, rows)
+            if home_of(change) == self.whereabouts.home(Place(*change.key)):
+                self._check_settled(before, change)
+                self._check_reset(before, change)
+                self._check_completed(before, change, rows)
         elif isinstance(change, GroupRow):
-            self._check_generation(before, change, rows)
-        else:
-            self._check_offset(before, change)
+            self._check_generation(rows.get((GroupRow, change.key)), change, rows)
+        elif isinstance(change, OffsetRow):
+            self._check_offset(rows.get((OffsetRow, change.key)), change)
+        self.whereabouts.stored(change)
 
     def _check_generation(self, before: Any, row: GroupRow, rows: Rows) -> None:
         generation, revision = (before.generation, before.tasks_revision) if before else (0, 0)
@@ -89,9 +82,15 @@ class Watch:
         hold("a new owner has a new token", row.token > token or not changed_hands, (before, row))
         since = row.token >= row.since_ms // 1000
         hold("a token is no lower than the second it is issued in", since or not changed_hands, (before, row))
-        raised = self._fences.get(row.key, 0) >= token
-        is_settled = before is not None and before.unsettled and not row.unsettled
-        hold("what is settled has a fence to show for it", raised or not is_settled, (before, row))
+
+    def _check_settled(self, before: Any, row: OwnershipRow) -> None:
+        """What a transfer has packed is settled where it goes on."""
+        if before is not None and before.unsettled and not row.unsettled:
+            raised = self._fences.get(home_of(row), 0) >= before.token
+            packed = self.whereabouts.is_packed_unsettled(Place(*row.key))
+            hold("what is settled has a fence to show for it", raised or packed, (before, row))
+
+    def _check_reset(self, before: Any, row: OwnershipRow) -> None:
         was_reset = _number(row) != _number(before)
         hold("numbers of resets only grow", _number(row) >= _number(before), (before, row))
         hold("a reset fences all before it", not was_reset or _is_fenced(before, row), (before, row))
@@ -102,7 +101,7 @@ class Watch:
         if row.state is not TaskState.COMPLETED or (before is not None and before.state is row.state):
             return
         task: Any = rows[TaskRow, row.key]
-        run = self._runs.get(row.key)
+        run = self._runs.get(home_of(row))
         is_done = run is not None and (run.token, run.version, run.restarts) == (
             row.token,
             task.definition_version,
@@ -135,6 +134,9 @@ class Watch:
                 self._check_synced(group, request, outcome, rows)
             case ClaimResponse():
                 self._check_granted(group, outcome, rows)
+            case TransferRows() if isinstance(request, CancelTransfer):
+                steps = {row.step for row in outcome.rows if row.leaves}
+                hold("who is told that tasks stay can rely on it", steps <= {TransferStep.CANCELLED}, outcome)
             case OffsetErrorsResponse() if isinstance(request, CommitOffsetsRequest):
                 self._check_committed(group, request, outcome)
 
@@ -161,6 +163,7 @@ class Watch:
             row = rows.get((OwnershipRow, (group, grant.task)))
             durable = isinstance(row, OwnershipRow) and row.token >= grant.token
             hold("a token is durable before it is told", durable, grant)
+            self.whereabouts.check_grant(group, grant)
             first = self._resets.setdefault((group, grant.task, grant.token), grant.reset)
             hold("a token stands for one checkpoint", first == grant.reset, (grant, first))
 
@@ -171,34 +174,30 @@ class Watch:
             durable = outcome.offsets[key] != "NONE" or (group, key, bytes(sent.offset)) in self._offsets
             hold("an offset is durable before it is told", durable, sent)
 
-    def raised(self, group: str, task: str, token: int) -> None:
+    def raised(self, home: TaskHome, token: int) -> None:
         """A sink refuses whoever has a lower token."""
-        self._fences[group, task] = token
+        self._fences[home] = token
 
-    def check_writer(self, group: str, task: str, token: int, who: str) -> None:
+    def check_writer(self, query: Query, who: str) -> None:
         """Invariant 2: a token is one worker's."""
-        first = self._grants.setdefault((group, task, token), who)
-        hold("a token is one worker's", first == who, (task, token, first, who))
+        first = self._grants.setdefault((query.home, query.token), who)
+        hold("a token is one worker's", first == who, (query, first, who))
+        self.whereabouts.check_writer(query, who)
 
-    def note_completed(self, group: str, task: str, run: Run) -> None:
+    def note_completed(self, home: TaskHome, run: Run) -> None:
         """A query has come to its end."""
-        self._runs[group, task] = run
+        self._runs[home] = run
 
-    def check_alone(self, group: str, task: str, runners: list[str]) -> None:
+    def check_alone(self, query: Query, runners: list[str]) -> None:
         """Invariant 2 where there is no fence: one worker at a time runs the task."""
-        hold("a task without a fence is run by one worker", len(runners) == 1, (group, task, runners))
-
-    def check_at_rest(self, row: Any, who: str) -> None:
-        """Nobody writes for a task that has been stopped, and whose sink has been told."""
-        is_at_rest = (
-            row is not None and row.state is TaskState.STOPPED and not row.owner and not row.unsettled
-        )
-        hold("nobody writes for a task at rest", not is_at_rest, (who, row))
+        hold("a task without a fence is run by one worker", len(runners) == 1, (query, runners))
 
     # What is in memory.
 
     def check_memory(self, live: Group | None, rows: Rows) -> None:
         """Invariant 4, the quick way: the group's durable part is exactly what its turns have put."""
+        known = [task for task in rows.carried if live is None or not live.tasks.history.has_carried(task)]
+        hold("a history that came along stays", not known, known)
         if live is not None and set(map(id, rows_of(live))) == set(map(id, rows.values())):
             return
         durable = {(type(row), row.key): row for row in rows_of(live)} if live is not None else {}

@@ -13,9 +13,9 @@ from manager.runtime.commits import Commits
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.events import Event
 from protocol.messages.membership import HeartbeatRequest, HeartbeatResponse
-from tests.simulation.invariants import hold
 from tests.simulation.slot_controller import SimSlotController
 from tests.simulation.store import apply, in_order
+from tests.simulation.violations import hold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -93,6 +93,7 @@ class SimManager:
         self._turns = 0
         self._settling: list[tuple[Collection[str], Callable[[], None]]] = []
         self.controller = SimSlotController(self)
+        self.cluster.began(self)
 
     @property
     def weather(self) -> Weather:
@@ -148,7 +149,8 @@ class SimManager:
         elif self.commits.is_lost(asked.group):
             self._answer(asked, UNAVAILABLE)
         else:
-            self._take(self.coordinator.handle(asked.group, asked.request, asked, self.instant))
+            turn = self.coordinator.handle(asked.group, asked.request, asked, self.instant)
+            self._take(turn, asked.request)
 
     def _turn_away(self, asked: Asked) -> None:
         if self.leases.state(self.leases.slot_of(asked.group)) is not SlotState.LOADING:
@@ -319,8 +321,9 @@ class SimManager:
 
     # Turns and transactions.
 
-    def _take(self, turn: Turn) -> None:
+    def _take(self, turn: Turn, request: Request | None = None) -> None:
         self._arm()
+        self.cluster.watch.whereabouts.decided(turn, request)
         self._check_turn(turn)
         self._deliver(self.commits.take(turn))
         self._commit()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
+from typing import TYPE_CHECKING
 
 from protocol.messages.membership import EngineEnd
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 SIZES = ((4, 0.80), (10, 0.17), (30, 0.03))
 """How many members a history has at the most, and how often."""
@@ -29,6 +33,21 @@ EVERY_MS = {
     "start_afresh": 15_000,
 }
 """What happens during the storm, and how often on the average."""
+
+
+TRANSFERS = 0.4
+"""In which share of the histories tasks go from group to group."""
+WITH_TRANSFERS_MS = {
+    "transfer": 600,
+    "cancel_transfer": 3000,
+    "replace_task": 1500,
+    "fail": 2000,
+    "leave_running": 6000,
+    "sweep": 700,
+}
+"""What happens in these besides, and how often on the average."""
+MEMBERS_FOR_TWO = 6
+"""Members that a history of transfers has at least: two groups are to have workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +84,8 @@ class Plan:
     `lacking` that of workers whose Spark has no Kafka, if workers tell what theirs has; None if none does.
     `limited` is the share of workers that are given so many tasks at most. None is where a task kills: how
     many workers that costs, and how soon it is found, hangs on there being room for its suspects. `at_once`
-    is how many running tasks a leader has move to a member at the same time, 0 for any number.
+    is how many running tasks a leader has move to a member at the same time, 0 for any number. `transfers`
+    says whether tasks go from group to group; managers look for transfers only then.
     """
 
     seed: int
@@ -84,6 +104,7 @@ class Plan:
     lacking: float | None
     limited: float
     at_once: int
+    transfers: bool
     weather: Weather
     actions: tuple[Action, ...]
 
@@ -93,8 +114,34 @@ class Plan:
         return tuple([f"herd-{n}" for n in range(self.herds)] + [f"readers-{n}" for n in range(self.readers)])
 
 
-def draw(seed: int) -> Plan:
-    """The plan of a seed."""
+def draw(seed: int, transfers: float = TRANSFERS) -> Plan:
+    """The plan of a seed.
+
+    Args:
+        seed: the same one gives the same plan.
+        transfers: in which share of the histories tasks go from group to group; the others are the same
+            whatever it is.
+    """
+    plan = _draw_plan(seed)
+    chance = Random(f"transfers {seed}")
+    return _with_transfers(plan, chance) if chance.random() < transfers else plan
+
+
+def _with_transfers(plan: Plan, chance: Random) -> Plan:
+    """The same with a second herd at least, somebody in it, and transfers."""
+    members = max(plan.members, MEMBERS_FOR_TWO)
+    hired = [Action(chance.randint(0, 1000), "hire", chance.getrandbits(32)) for _ in range(2)]
+    actions = [*plan.actions, *hired, *_draw_often(chance, WITH_TRANSFERS_MS, plan.storm_ms)]
+    return replace(
+        plan,
+        herds=max(plan.herds, 2),
+        members=members,
+        transfers=True,
+        actions=tuple(sorted(actions, key=lambda action: action.at_ms)),
+    )
+
+
+def _draw_plan(seed: int) -> Plan:
     chance = Random(seed)
     members = chance.choices([n for n, _ in SIZES], [often for _, often in SIZES])[0]
     storm_ms = chance.randint(1500, 9000)
@@ -117,6 +164,7 @@ def draw(seed: int) -> Plan:
         lacking=Random(f"lacking {seed}").choice([None, 0.3, 0.6]),
         limited=Random(f"limited {seed}").choice([0, 0, 0.4, 1]) if poison is None else 0,
         at_once=Random(f"pace {seed}").choice([0, 0, 1, 2]),
+        transfers=False,
         weather=_draw_weather(chance),
         actions=tuple(sorted(_draw_actions(chance, members, storm_ms), key=lambda action: action.at_ms)),
     )
@@ -139,7 +187,12 @@ def _draw_actions(chance: Random, members: int, storm_ms: int) -> list[Action]:
         Action(chance.randint(0, 1000), "hire", chance.getrandbits(32)) for _ in range(members // 2 + 1)
     ]
     actions += [Action(chance.randint(0, 500), "add_task", chance.getrandbits(32)) for _ in range(8)]
-    for what, every_ms in EVERY_MS.items():
+    return actions + _draw_often(chance, EVERY_MS, storm_ms)
+
+
+def _draw_often(chance: Random, every: Mapping[str, int], storm_ms: int) -> list[Action]:
+    actions = []
+    for what, every_ms in every.items():
         at = 0.0
         while (at := at + chance.expovariate(1 / every_ms)) < storm_ms:
             actions.append(Action(int(at), what, chance.getrandbits(32)))

@@ -18,8 +18,8 @@ from protocol.messages.membership import (
     SyncRequest,
 )
 from protocol.messages.offsets import CommitOffsetsRequest, OffsetToCommit
-from tests.simulation.invariants import hold
 from tests.simulation.participant import Participant
+from tests.simulation.violations import hold
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -28,11 +28,14 @@ class Run(NamedTuple):
 class Runs:
     """The latest grants of a worker's tasks; `over` are the runs whose end it has yet to tell the manager.
 
+    `failed` are the runs that have failed: another one of the same task is tried afresh.
+
     As `worker.tasks.desired_state` and `worker.tasks.life` go by them.
     """
 
     def __init__(self) -> None:
         self.over: dict[str, Run] = {}
+        self.failed: dict[str, Run] = {}
         self._latest: dict[str, tuple[Run, int]] = {}
 
     def follow(self, grant: GrantedTask, revision: int) -> Run | None:
@@ -49,10 +52,18 @@ class Runs:
 
     def end(self, task: str, run: Run) -> bool:
         """Its query has come to its end, if this is what it runs still."""
-        if self._latest.get(task, (None, 0))[0] != run:
+        if self._latest.get(task, (None, 0))[0] != run or self.failed.get(task) == run:
             return False
         self.over[task] = run
         return True
+
+    def fail(self, task: str) -> None:
+        """What it runs of a task has failed."""
+        self.failed[task] = self._latest[task][0]
+
+    def has_failed(self, task: str) -> bool:
+        """Whether what it is to run of a task has."""
+        return task in self.failed and self.failed[task] == self._latest[task][0]
 
     def tokens(self) -> dict[str, int]:
         """Of those that are over."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from manager.core.stored_rows import Dropped, GroupRow, Row
+from manager.core.stored_rows import CarriedHistoryRow, Dropped, GroupRow, Row, TransferRow
 from protocol.messages.events import Event
 from tests.simulation.lease_table import LeaseTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from manager.core.stored_rows import Change, Record
     from tests.simulation.invariants import Watch
@@ -18,14 +20,20 @@ RowKey = tuple[type[Row], tuple[Any, ...]]
 
 
 class Rows(dict[RowKey, Row]):
-    """The rows of one group; `deleted` tells it from former ones of its name: how many there have been."""
+    """The rows of one group; `deleted` tells it from former ones of its name: how many there have been.
 
-    deleted = 0
+    `carried` are the histories that tasks have come with, which are not told apart in memory any more.
+    """
+
+    def __init__(self, rows: Mapping[RowKey, Row] = MappingProxyType({})) -> None:
+        super().__init__(rows)
+        self.deleted = 0
+        self.carried: dict[str, CarriedHistoryRow] = {}
 
     def copy(self) -> Rows:
         """What is there now."""
         copied = Rows(self)
-        copied.deleted = self.deleted
+        copied.deleted, copied.carried = self.deleted, dict(self.carried)
         return copied
 
 
@@ -36,6 +44,7 @@ class Store:
         self.leases = LeaseTable(slots)
         self._watch = watch
         self._rows: dict[str, Rows] = {}
+        self._transfers: dict[tuple[Any, ...], TransferRow] = {}
         self.is_down = self.is_full = False
 
     def rows(self, group: str) -> Rows:
@@ -51,6 +60,7 @@ class Store:
         for group, rows in changes.items():
             for change in rows:
                 self._store(group, change)
+        self._watch.whereabouts.check()
         return True
 
     def _store(self, group: str, change: Record) -> None:
@@ -59,11 +69,26 @@ class Store:
         else:
             self._watch.check_stored(self.rows(group), change)
             apply(self.rows(group), change)
+        if isinstance(change, TransferRow):
+            self._transfers[change.key] = change
+        elif isinstance(change, Dropped) and change.kind is TransferRow:
+            del self._transfers[change.key]
+
+    def active_transfers(self) -> Mapping[str, Sequence[TransferRow]]:
+        """All rows of each transfer of which one is not over."""
+        by_id: defaultdict[str, list[TransferRow]] = defaultdict(list)
+        for row in self._transfers.values():
+            by_id[row.transfer].append(row)
+        return {id_: rows for id_, rows in by_id.items() if not all(row.is_over for row in rows)}
 
 
 def apply(rows: Rows, change: Change) -> None:
     """Keep or drop one row."""
-    if isinstance(change, Dropped):
+    if isinstance(change, CarriedHistoryRow):
+        rows.carried[change.task] = change
+    elif isinstance(change, Dropped) and change.kind is CarriedHistoryRow:
+        del rows.carried[change.key[-1]]
+    elif isinstance(change, Dropped):
         rows.pop((change.kind, change.key), None)
         rows.deleted += change.kind is GroupRow
     else:
@@ -72,4 +97,4 @@ def apply(rows: Rows, change: Change) -> None:
 
 def in_order(rows: Rows) -> list[Row]:
     """The rows as the storage gives them back: members by their positions."""
-    return sorted(rows.values(), key=lambda row: getattr(row, "position", 0))
+    return [*sorted(rows.values(), key=lambda row: getattr(row, "position", 0)), *rows.carried.values()]

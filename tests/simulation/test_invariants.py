@@ -8,9 +8,10 @@ from manager.core.member import Connection
 from manager.core.stored_rows import Dropped, GroupRow
 from protocol.messages.base import NULL
 from protocol.messages.membership import JoinedMember, JoinRequest, JoinResponse, Protocol
-from tests.simulation.invariants import InvariantError, Watch
+from tests.simulation.invariants import Watch
 from tests.simulation.manager import Asked
 from tests.simulation.store import Rows, Store
+from tests.simulation.violations import InvariantError
 
 JOIN = JoinRequest(
     member_id="",

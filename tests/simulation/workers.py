@@ -10,23 +10,22 @@ import msgspec
 from definition.document import is_fenced
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.base import encode_opaque
-from protocol.messages.lag import TaskLag
 from protocol.messages.membership import EngineEnd, Protocol
 from protocol.messages.ownership import (
     ClaimRequest,
     ClaimResponse,
     ReleaseRequest,
-    ReportRequest,
-    TaskReport,
 )
-from protocol.states import Target, TaskState
+from protocol.messages.tasks import TaskHome
+from protocol.states import Target
 from protocol.worker_lease import REASSIGN_PERCENT, part_of
 from tests.simulation.claims import Claims
-from tests.simulation.lag import Lags
 from tests.simulation.leader import SimLeader
 from tests.simulation.mishaps import HANGS, HANGS_MS, LEFT, LEFT_MS, POISON, POISON_MS, STUCK
 from tests.simulation.participant import Participant
+from tests.simulation.reporting import Reporting
 from tests.simulation.runs import RUN_MS, Run, Runs, comes_to_an_end
+from tests.simulation.sink import Query
 from worker.membership import events
 from worker.membership.events import Identity
 from worker.membership.reactions import RequestKind
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from protocol.connectors import Needs
+    from protocol.messages.ownership import GrantedTask
     from protocol.worker_metadata import WorkerMetadata
     from tests.simulation.network import Route
     from tests.simulation.sink import Sink
@@ -90,7 +90,8 @@ class SimWorker(Participant):
         self.hanging: dict[str, int] = {}
         self.faults: dict[str, str] = {}
         self.runs = Runs()
-        self.lags = Lags()
+        self._granted: dict[tuple[str, int], Query] = {}
+        self.reporting = Reporting(self)
         self.identity = Identity()
         self.instance_id = terms.instance_id
         self.over_ms = part_of(terms.session_timeout_ms, REASSIGN_PERCENT)
@@ -124,12 +125,19 @@ class SimWorker(Participant):
         """It is asked to leave in order."""
         self._when_awake(lambda: self.post(events.StopAsked(events.Quit(events.Reason.ASKED, "bye"))))
 
-    def may_run(self, task: str) -> bool:
+    def may_run(self, home: TaskHome) -> bool:
         """Whether it runs a task without a fence, or may go on with it any moment: all of its leases hold."""
-        until = self.unfenced.get(task, 0)
-        return (
-            self.is_alive and task in self.owned | self.stuck and self.world.now < min(until, self.lapses_at)
-        )
+        if not self.is_alive or self.world.now >= self.lapses_at:
+            return False
+        running = self.owned | self.stuck
+        believed = [task for task, until in self.unfenced.items() if self.world.now < until]
+        return any(self.query(task, running[task]).home == home for task in believed if task in running)
+
+    def query(self, task: str, token: int) -> Query:
+        """What it runs, or has run, of `task` under `token`."""
+        group = self.route.group
+        known = self._granted.get((task, token))
+        return known or Query(group, task, token, TaskHome(group, task))
 
     @property
     def lapses_at(self) -> int:
@@ -176,10 +184,10 @@ class SimWorker(Participant):
                 if more_after_s is not None:
                     self.later(int(more_after_s * 1000), partial(self._look_at_starts, identity))
                 self._let_go(self._held() - tasks)
-                self._claim(tasks)
+                self.claim(tasks)
             case events.Refresh():
-                self._claim(self.assigned)
-                self._report(dict(self.stuck))
+                self.claim(self.assigned)
+                self.reporting.report(dict(self.stuck))
             case events.Revoke() | events.Drain():
                 self.assigned = frozenset()  # what is granted from now on is given back unrun
                 self.starts.assign(frozenset())
@@ -195,15 +203,12 @@ class SimWorker(Participant):
             case events.Quit():
                 self.is_alive = False
 
-    def _lead(self, effect: events.Assign, joined: Any) -> None:
-        self.post(events.Assigned(effect, self.leader.assign(joined)))
-
     def _answered(self, effect: events.Send, sent: int, answer: Any) -> None:
         if not isinstance(answer, Failure) or answer.code is ErrorCode.REBALANCE_IN_PROGRESS:
-            self._accepted(sent)
+            self.accepted(sent)
         self.post(events.Answered(effect, answer))
 
-    def _accepted(self, sent: int) -> None:
+    def accepted(self, sent: int) -> None:
         """Every accepted request renews the lease, counted from when it was sent."""
         self.heard_at = max(self.heard_at, sent)
 
@@ -214,9 +219,9 @@ class SimWorker(Participant):
         self._write()
         self.batches += 1
         if self.batches % REPORT_EVERY == 0:
-            self._report(self.owned | self.stuck | self.hanging)
+            self.reporting.report(self.owned | self.stuck | self.hanging)
         if self.batches % MEASURE_EVERY == 0:
-            self._measure()
+            self.reporting.measure()
         self.later(BATCH_MS, self._go_on)
 
     def _look_at_lease(self) -> None:
@@ -228,10 +233,11 @@ class SimWorker(Participant):
 
     def _lose_token(self, task: str) -> None:
         """The manager has not confirmed it for a session timeout: somebody else may have the task."""
-        self._drop(task, self.owned.get(task, self.stuck.get(task, 0)))
+        self.drop(task, self.owned.get(task, self.stuck.get(task, 0)))
         self.unfenced.pop(task, None)
 
-    def _confirm(self, task: str, sent: int) -> None:
+    def confirm(self, task: str, sent: int) -> None:
+        """The manager has confirmed, in answer to a request sent then, that the task is this worker's."""
         if task in self.unfenced:
             self.unfenced[task] = max(self.unfenced[task], sent + self.over_ms)
 
@@ -239,10 +245,12 @@ class SimWorker(Participant):
         for running in (self.owned, self.stuck, self.left):
             for task, token in tuple(running.items()):
                 self.begun[task] = token
+                if running is self.owned and self.runs.has_failed(task):
+                    continue
                 if task in self.unfenced:
-                    self.sink.write_unfenced(task, self)
-                elif not self.sink.write(task, token, self.name):
-                    self._drop(task, token)
+                    self.sink.write_unfenced(self.query(task, token), self)
+                elif not self.sink.write(self.query(task, token), self.name):
+                    self.drop(task, token)
 
     def _has_begun(self, task: str) -> bool:
         """Whether its start takes no more time."""
@@ -255,7 +263,7 @@ class SimWorker(Participant):
         else:
             self.post(events.Settled(identity))
 
-    def _drop(self, task: str, token: int) -> None:
+    def drop(self, task: str, token: int) -> None:
         """A query whose token is no longer the present one ends, stuck or not."""
         if self.owned.get(task) == token:
             del self.owned[task]
@@ -270,7 +278,8 @@ class SimWorker(Participant):
 
     # The bookkeeping of tasks.
 
-    def _claim(self, tasks: frozenset[str]) -> None:
+    def claim(self, tasks: frozenset[str]) -> None:
+        """Ask for these tasks, and for those that may have been granted before without its hearing of it."""
         tasks |= self.claims.in_doubt.keys() - self.owned.keys() - self.stuck.keys()
         if tasks:
             request = ClaimRequest(
@@ -287,13 +296,13 @@ class SimWorker(Participant):
         if not self.claims.end(claim):
             return
         if isinstance(answer, ClaimResponse):
-            self._accepted(sent)
+            self.accepted(sent)
             granted = (grant.task for grant in answer.granted)
             self.claims.settle(tasks, granted, identity.generation)
             self._take_in(answer, sent)
             pending = frozenset(p.task for p in answer.pending) & self.assigned
             if pending and identity == self.identity:
-                self._claim(pending)
+                self.claim(pending)
             return
         if answer.code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
             self.claims.doubt(tasks, identity.generation)
@@ -307,15 +316,17 @@ class SimWorker(Participant):
     def _ask_after(self, tasks: frozenset[str]) -> None:
         """What an overtaken claim may have been granted is claimed once more, with all that is assigned."""
         if self.claims.in_doubt.keys() & tasks:
-            self._claim(self.assigned)
+            self.claim(self.assigned)
 
     def _take_in(self, answer: ClaimResponse, sent: int) -> None:
         """What was granted is this worker's; what is not assigned to it any more is given back unrun."""
         strange = {grant.task: grant.token for grant in answer.granted if grant.task not in self.assigned}
         self._let_go(strange.keys() & self._held())
-        if returned := {task: token for task, token in strange.items() if task not in self.stuck}:
+        free = {task: token for task, token in strange.items() if task not in self.stuck}
+        if returned := {task: token for task, token in free.items() if self.left.get(task) != token}:
             self.later(self.world.some(0, 100), partial(self._release, self.identity, returned))
         for grant in answer.granted:
+            self._know(grant)
             if grant.task in strange or grant.token < self.owned.get(grant.task, 0):
                 continue
             run = self.runs.follow(grant, answer.tasks_revision or 0)
@@ -326,17 +337,22 @@ class SimWorker(Participant):
                 continue
             self.stuck.pop(grant.task, None)
             self.unfenced.pop(grant.task, None)
-            self.sink.settle(grant.task, grant.token)
+            self.sink.settle(self.query(grant.task, grant.token))
             self.resting.pop(grant.task, None)
             self.hanging.pop(grant.task, None)
             self.owned[grant.task] = grant.token
             if not is_fenced(grant.definition):
                 self.unfenced[grant.task] = sent + self.over_ms
-                self.sink.write_unfenced(grant.task, self)
+                self.sink.write_unfenced(self.query(grant.task, grant.token), self)
             if grant.task == POISON:
                 self.later(self.world.some(*POISON_MS), partial(self._take_poison, grant.token))
             if comes_to_an_end(grant):
                 self.later(self.world.some(*RUN_MS), partial(self._come_to_its_end, grant.task, run))
+
+    def _know(self, grant: GrantedTask) -> None:
+        """Those of a former version know nothing of homes."""
+        home = (grant.home if self.told.homes else None) or TaskHome(self.route.group, grant.task)
+        self._granted[grant.task, grant.token] = Query(self.route.group, grant.task, grant.token, home)
 
     def _held(self) -> AbstractSet[str]:
         """What it has to let go of when it is not to have it any more."""
@@ -347,7 +363,22 @@ class SimWorker(Participant):
         if self.is_alive and self.owned.get(task) == run.token and self.runs.end(task, run):
             del self.owned[task]
             self.unfenced.pop(task, None)
-            self.sink.complete(task, run)
+            self.sink.complete(self.query(task, run.token), run)
+
+    def fail(self, task: str) -> None:
+        """Its query fails, and is not tried again before somebody wants something else of the task."""
+        self._when_awake(lambda: self.runs.fail(task) if task in self.owned else None)
+
+    def fenced(self) -> list[Query]:
+        """Its queries that run, as far as a fence can refuse them."""
+        running = [(task, token) for task, token in self.owned.items() if not self.runs.has_failed(task)]
+        known = [*running, *self.left.items()]
+        return [self.query(task, token) for task, token in known if task not in self.unfenced]
+
+    def lose_query(self, query: Query) -> None:
+        """Somebody has ended it."""
+        if self.query(query.task, query.token) is query:
+            self.drop(query.task, query.token)
 
     def _stop_running(self, task: str, token: int) -> None:
         """A task is not to run any more, or is only given to be settled; a query may refuse to stop."""
@@ -355,7 +386,7 @@ class SimWorker(Participant):
             return
         running = self.owned.pop(task, None)
         self.stops += running is not None
-        if running == token and self.world.happens(STUCK):
+        if running == token and not self.runs.has_failed(task) and self.world.happens(STUCK):
             self.stuck[task] = token
             return
         self.stuck.pop(task, None)
@@ -365,7 +396,7 @@ class SimWorker(Participant):
             self.later(self.world.some(*HANGS_MS), partial(self._give_up, task, token))
             return
         if self.told.settles:
-            self.sink.settle(task, token)
+            self.sink.settle(self.query(task, token))
         self._come_to_rest(task, token)
 
     def _give_up(self, task: str, token: int) -> None:
@@ -398,7 +429,7 @@ class SimWorker(Participant):
 
     def _claim_still(self, identity: Identity, tasks: frozenset[str]) -> None:
         if identity == self.identity:
-            self._claim(tasks & self.assigned)
+            self.claim(tasks & self.assigned)
 
     def _let_go(self, tasks: AbstractSet[str]) -> None:
         hanging = {task: self.hanging.pop(task) for task in sorted(tasks & self.hanging.keys())}
@@ -406,7 +437,7 @@ class SimWorker(Participant):
         over = {task: self.runs.over.pop(task).token for task in sorted(tasks & self.runs.over.keys())}
         self.stops += len(released)
         for task in tuple(released):
-            if self.world.happens(STUCK):
+            if not self.runs.has_failed(task) and self.world.happens(STUCK):
                 self.stuck[task] = released.pop(task)
         running = tuple(filter(self._is_left, released.items()))
         if released := released | hanging | over:
@@ -416,10 +447,10 @@ class SimWorker(Participant):
     def _is_left(self, owned: tuple[str, int]) -> bool:
         """Whether its query runs on, until somebody takes it over or it was waited for long enough."""
         task, token = owned
-        if task in self.unfenced or not self.world.happens(LEFT):
+        if task in self.unfenced or self.runs.has_failed(task) or not self.world.happens(LEFT):
             return False
         self.left[task] = token
-        self.later(self.world.some(*LEFT_MS), partial(self._drop, task, token))
+        self.later(self.world.some(*LEFT_MS), partial(self.drop, task, token))
         return True
 
     def _release(self, identity: Identity, tasks: dict[str, int], running: tuple[str, ...] = ()) -> None:
@@ -438,66 +469,3 @@ class SimWorker(Participant):
             self.later(100, lambda: self._release(identity, tasks, running))
         else:
             self.post(events.Refused(RequestKind.RELEASE, identity, answer))
-
-    def _report(self, running: dict[str, int]) -> None:
-        running = running | self.resting | self.runs.tokens()
-        if running and self.identity.member_id:
-            reports = tuple(
-                TaskReport(
-                    task=task,
-                    token=token,
-                    state=self._state_of(task),
-                    cause=self.faults.get(task) if task in self.resting else None,
-                    batch_id=None if task == POISON else self.batches,
-                    lag=TaskLag(at_ms=self.world.now),
-                    tasks_revision=self.runs.revision(task) if self._is_done_with(task) else None,
-                )
-                for task, token in running.items()
-            )
-            me = self.identity.member_id
-            request = ReportRequest(member_id=me, instance_id=self.instance_id, tasks=reports)
-            self.ask(request, partial(self._reported, self.identity, request, self.world.now))
-
-    def _measure(self) -> None:
-        if self.identity.member_id:
-            request = self.lags.told(self.identity, self.instance_id)
-            self.ask(request, partial(self._asked, self.world.now))
-
-    def _asked(self, sent: int, answer: Any) -> None:
-        if not isinstance(answer, Failure):
-            self._accepted(sent)
-            self.lags.measure(answer, self.world.now)
-
-    def _state_of(self, task: str) -> TaskState:
-        if task in self.resting:
-            return TaskState.STOPPED
-        if task in self.runs.over:
-            return TaskState.COMPLETED
-        return TaskState.STARTING if task in self.hanging else TaskState.RUNNING
-
-    def _is_done_with(self, task: str) -> bool:
-        return task in self.resting or task in self.runs.over
-
-    def _reported(self, identity: Identity, request: ReportRequest, sent: int, answer: Any) -> None:
-        if isinstance(answer, Failure):
-            self.post(events.Refused(RequestKind.REPORT, identity, answer))
-            return
-        self._accepted(sent)
-        for report in request.tasks:
-            if answer.tasks[report.task] == ErrorCode.STALE_TOKEN:
-                self._drop(report.task, report.token)
-                self._claim(
-                    frozenset({report.task}) & self.assigned
-                )  # it may still be this worker's by right
-            elif answer.tasks[report.task] == ErrorCode.NONE:
-                self._taken_in(report, sent)
-
-    def _taken_in(self, report: TaskReport, sent: int) -> None:
-        """The manager has taken it in: of what is over nothing more is to be said."""
-        task, token = report.task, report.token
-        if report.state is TaskState.STOPPED and self.resting.get(task) == token:
-            del self.resting[task]
-        elif report.state is TaskState.COMPLETED and self.runs.tokens().get(task) == token:
-            del self.runs.over[task]
-        else:
-            self._confirm(task, sent)

@@ -25,7 +25,8 @@ def replace(turn: Turn, old: Member, request: JoinRequest, parked: Parked) -> No
     """Put a new member in the place of `old`: same place, leadership and assignment, another id.
 
     In Stable nobody else notices, unless the group's protocol would change, or what the member may run: it
-    has come back with other packages or labels, or the old one was drained, and the new one is not. Or the
+    has come back with other packages or labels or with room for another number of tasks, or the old one was
+    drained, and the new one is not. Or the
     old one may have died of one of its tasks once too often, or a task that is to be settled has been given
     to nobody: then they are dealt anew. The old id is fenced at once.
     """
@@ -54,9 +55,9 @@ def _is_as_good_as(turn: Turn, old: Member, new: Member) -> bool:
 
 
 def _may_run(member: Member) -> tuple[object, ...]:
-    """What says which tasks may be a worker's (protocol §5.1); nothing of others."""
+    """What says which tasks may be a worker's, and how many (protocol §5.1); nothing of others."""
     told = member.worker_metadata()
-    return () if told is None else (told.labels, told.formats)
+    return () if told is None else (told.labels, told.formats, told.max_tasks)
 
 
 def _successor(turn: Turn, old: Member, request: JoinRequest, parked: Parked) -> Member:

@@ -35,12 +35,19 @@ def test_a_return_with_another_protocol_choice_rebalances(bench: Bench) -> None:
     assert bench.join(instance_id="a", protocols=("y", "x")).answer.generation_id == 2
 
 
-TOLD = {"formats": {"names": ["kafka"]}, "labels": {"zone": "east"}}
+TOLD = {"formats": {"names": ["kafka"]}, "labels": {"zone": "east"}, "max_tasks": 2}
+OTHERS: tuple[dict[str, Any], ...] = (
+    {"formats": {"names": []}},
+    {"formats": None},
+    {"labels": {}},
+    {"max_tasks": 1},
+    {"max_tasks": None},
+)
 
 
-@pytest.mark.parametrize("changed", [{"formats": {"names": []}}, {"formats": None}, {"labels": {}}])
+@pytest.mark.parametrize("changed", OTHERS)
 def test_a_return_that_may_run_other_tasks_rebalances(bench: Bench, changed: dict[str, Any]) -> None:
-    """Started again without the package that its tasks need, it would be given them all the same."""
+    """Without the package that its tasks need it would get them, with room for more it would get none."""
     bench.stable("a", kind="sparkherd", metadata=TOLD)
     same = bench.join(instance_id="a", kind="sparkherd", metadata={**TOLD, "owned": {"t": 1}})
     assert same.answer.generation_id == 1

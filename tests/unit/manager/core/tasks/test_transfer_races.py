@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
-from manager.core.commands import DeleteTask, ResetTask, SetTarget
+from manager.core.commands import CreateTask, DeleteTask, ResetTask, SetTarget
 from manager.core.stored_rows import OwnershipRow
-from manager.core.transfer_commands import CancelTransfer, StartTransfer
+from manager.core.transfer_commands import AdvanceTransfer, CancelTransfer, StartTransfer
 from manager.core.transfer_registry import KEPT
-from protocol.messages.tasks import TaskReset
+from protocol.messages.tasks import TaskHome, TaskReset
 from protocol.states import Target, TransferStep
-from tests.unit.manager.core.bench import REBALANCE_MS
+from tests.unit.manager.core.bench import REBALANCE_MS, definition
 from tests.unit.manager.core.tasks.transfer_pair import ID, Pair, stored
+
+if TYPE_CHECKING:
+    from manager.core.stored_rows import TransferRow
+    from tests.unit.manager.core.bench import Bench
 
 
 def arrived(pair: Pair) -> Pair:
@@ -48,6 +54,31 @@ def test_a_cancelled_transfer_leaves_what_was_known_of_a_deleted_task() -> None:
     after = pair.b.group.tasks.ownership["t"]
     assert (after.home, after.reset, after.unsettled) == (None, TaskReset(reset), before.unsettled)
     assert after.token > before.token
+
+
+def test_later_tasks_of_a_name_that_nobody_ever_had_are_others_too() -> None:
+    """Two of them leave, and no token is given to anybody meanwhile: each has a checkpoint of its own."""
+    pair = Pair()
+    homes = []
+    for number in range(3):
+        pair.a.ask(CreateTask(task="new", definition=definition(), target=Target.STOPPED))
+        homes.append(_home(pair.a, "new"))
+        transfer = f"move-{number}"
+        start = StartTransfer(transfer=transfer, to_group="b", tasks={"new": f"new-{number}"})
+        assert pair.a.ask(start).error == "NONE"
+        for _ in range(3):
+            pair.b.ask(AdvanceTransfer(transfer=transfer, peers=_of(pair.a, transfer)))
+            pair.a.ask(AdvanceTransfer(transfer=transfer, peers=_of(pair.b, transfer)))
+        assert _home(pair.b, f"new-{number}") == homes[-1]
+    assert len(set(homes)) == 3
+
+
+def _home(bench: Bench, task: str) -> TaskHome:
+    return bench.group.tasks.ownership_of(bench.name, task).home or TaskHome(bench.name, task)
+
+
+def _of(bench: Bench, transfer: str) -> tuple[TransferRow, ...]:
+    return tuple(row for row in stored(bench) if row.transfer == transfer)
 
 
 def test_a_packed_task_is_granted_to_nobody() -> None:
