@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
+from manager.background.supervision import tell_bug
 from manager.outbox.outcomes import Refusal
 from manager.outbox.receivers.mail import mail_of
 from manager.outbox.receivers.payloads import requests_of
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from manager.outbox.http_poster import HttpPoster
     from manager.outbox.receivers.file import DeclaredReceiver
     from manager.outbox.receivers.sections import EmailReceiver
     from manager.outbox.receivers.smtp import SmtpPoster
     from protocol.messages.events import Event
+
+T = TypeVar("T")
 
 FINALS: Final = frozenset({400, 413, 422})
 """How chats and pagers say that a message is wrong; any other status may be mended on their side."""
@@ -35,6 +40,19 @@ class Channel(Protocol):
     def close(self) -> None:
         """Cut what is going on."""
         ...
+
+
+async def outcome_of(sending: Awaitable[T], receiver: str) -> T | Refusal:
+    """What becomes of `sending` to `receiver`; an error that nobody foresaw is a refusal like others.
+
+    Its class is told, and not its words, in which a URL or a password may be: they are in the log, which
+    hides what it knows to be secret.
+    """
+    try:
+        return await sending
+    except Exception as error:  # noqa: BLE001 - whatever it is, the receiver has not taken the message
+        tell_bug("telling a receiver of alarms", error, receiver=receiver)
+        return Refusal(f"unexpected error {type(error).__name__}")
 
 
 class HttpChannel:

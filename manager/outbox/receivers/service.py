@@ -11,7 +11,7 @@ import structlog
 from manager.clock import read_clocks
 from manager.outbox.http_poster import HttpPoster
 from manager.outbox.outcomes import Refusal
-from manager.outbox.receivers.channel import HttpChannel, MailChannel
+from manager.outbox.receivers.channel import HttpChannel, MailChannel, outcome_of
 from manager.outbox.receivers.file import read_receivers
 from manager.outbox.receivers.payloads import trial_needs_an_end
 from manager.outbox.receivers.samples import trial_event
@@ -130,7 +130,7 @@ class AlarmReceivers:
         outcome: Taken | Refusal | None = None
         try:
             for event in events:
-                outcome = await channel.send(event)
+                outcome = await outcome_of(channel.send(event), receiver.name)
                 if isinstance(outcome, Refusal):
                     break
         finally:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from manager.outbox.outcomes import Refusal
+from manager.outbox.receivers.channel import outcome_of
 from manager.outbox.receivers.health import LONGEST_PAUSE_MS, after_delivery, after_refusal
 from manager.outbox.receivers.samples import away_notice
 from manager.storage.base import StorageError
@@ -87,7 +88,7 @@ class AlarmSubscriber:
 
     async def post(self, event: Event) -> Refusal | None:
         """Tell it; None when the event was taken."""
-        outcome = await self._channel.send(event)
+        outcome = await outcome_of(self._channel.send(event), self._receiver)
         if isinstance(outcome, Refusal):
             self._meter.told_receiver(self._receiver, "refused")
             await self._note(after_refusal(self._health, self._now_ms(), outcome.reason))
