@@ -16,7 +16,7 @@ from manager.outbox.feed import LOOK_EVERY_S, events_after
 from manager.storage.base import StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from manager.outbox.feed import Feed
     from manager.outbox.outcomes import Refusal
@@ -78,6 +78,14 @@ class WebhookRouting(Protocol):
 
     def is_mine(self, webhook: str) -> bool:
         """Whether it is this manager, at the moment."""
+        ...
+
+    def epochs(self, groups: Iterable[str], /) -> Mapping[int, int]:
+        """The slots that this goes by, with their epochs: what is written under them is of who has them.
+
+        Raises:
+            StaleEpochError: another manager has one of them.
+        """
         ...
 
 

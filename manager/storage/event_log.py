@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, func, not_, select, true, update
 
-from manager.storage.base import LogPage
+from manager.storage.base import NO_FENCE, LogPage
 from manager.storage.event_numbering import append
 from manager.storage.inserts import insert_into
+from manager.storage.lease_table import hold_fence
 from manager.storage.receiver_health import ReceiverHealth
 from manager.storage.schema import CLOCK, EVENTS, WEBHOOKS
 from protocol.messages.alarm_receivers import ReceiverState
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sqlalchemy import Connection, Select
 
     from manager.storage.database import Database
@@ -70,9 +73,15 @@ class SqlEventLog:
         """A read of few rows."""
         return await self._database.transact(_health)
 
-    async def keep_health(self, webhook: str, health: ReceiverHealth, told: Event | None = None) -> None:
+    async def keep_health(
+        self,
+        webhook: str,
+        health: ReceiverHealth,
+        told: Event | None = None,
+        fence: Mapping[int, int] = NO_FENCE,
+    ) -> None:
         """One row, and one event at most."""
-        keep = partial(_keep_health, webhook=webhook, health=health, told=told)
+        keep = partial(_keep_health, webhook=webhook, health=health, told=told, fence=fence)
         await self._database.transact(keep)
 
 
@@ -102,8 +111,15 @@ def _health(connection: Connection) -> dict[str, ReceiverHealth]:
     }
 
 
-def _keep_health(connection: Connection, webhook: str, health: ReceiverHealth, told: Event | None) -> None:
+def _keep_health(
+    connection: Connection,
+    webhook: str,
+    health: ReceiverHealth,
+    told: Event | None,
+    fence: Mapping[int, int],
+) -> None:
     """Whether it was away is looked at by the very statement that changes it."""
+    hold_fence(connection, fence)
     mine = update(WEBHOOKS).where(WEBHOOKS.c.webhook == webhook)
     mine = mine.values(state=health.state.value, since_ms=health.since_ms, last_error=health.last_error)
     was_away = func.coalesce(WEBHOOKS.c.state, "") == ReceiverState.AWAY.value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import structlog
@@ -13,6 +14,7 @@ from manager.outbox.http_poster import HttpPoster
 from manager.outbox.outcomes import Refusal
 from manager.outbox.receivers.channel import HttpChannel, MailChannel, outcome_of
 from manager.outbox.receivers.file import read_receivers
+from manager.outbox.receivers.health_keeper import HealthKeeper
 from manager.outbox.receivers.payloads import trial_needs_an_end
 from manager.outbox.receivers.samples import trial_event
 from manager.outbox.receivers.sections import EmailReceiver
@@ -148,19 +150,23 @@ class AlarmReceivers:
             assert poster is not None  # noqa: S101 - for mypy
             channel = self._channel(receiver, self._declared, poster)
             self._running.callback(channel.close)
-            fallbacks = tuple(each for each in self._declared.fallbacks if each != receiver.name)
-            subscriber = AlarmSubscriber(
-                receiver.name,
-                channel,
-                self._events,
-                fallbacks,
-                now_ms=lambda: read_clocks().wall,
-                meter=self._meter,
-            )
+            subscriber = AlarmSubscriber(receiver.name, channel, self._keeper(receiver.name), self._meter)
             with suppress(StorageError):  # then it begins where the storage is well again
                 await self._events.position(subscriber.name)
             sender = Sender(subscriber, self._feed, self._events, self._routing)
             self._running.push_async_callback(sender.start().stop)
+
+    def _keeper(self, receiver: str) -> HealthKeeper:
+        name = PREFIX + receiver
+        fallbacks = tuple(each for each in self._declared.fallbacks if each != receiver)
+        return HealthKeeper(
+            name,
+            receiver,
+            self._events,
+            fallbacks,
+            epochs=partial(self._routing.epochs, (name,)),
+            now_ms=lambda: read_clocks().wall,
+        )
 
     def _channel(
         self, receiver: DeclaredReceiver, declared: DeclaredReceivers, poster: HttpPoster

@@ -27,7 +27,7 @@ from tests.integration.manager.receiver import Receiver
 from tests.integration.node import started_node
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable, Mapping
     from pathlib import Path
 
     from manager.cluster.node import Node
@@ -56,6 +56,9 @@ class Rota:
         assert webhook.startswith(PREFIX)
         self.denied += not self.on
         return self.on
+
+    def epochs(self, _: Iterable[str]) -> Mapping[int, int]:
+        return {}
 
 
 class Herd:

@@ -12,7 +12,8 @@ import pytest
 from manager.core.stored_rows import GroupRow
 from manager.outbox.feed import events_after
 from manager.storage import event_log
-from manager.storage.base import StorageError
+from manager.storage.base import StaleEpochError, StorageError
+from manager.storage.cluster_state import ManagerIdentity
 from manager.storage.database import database_at
 from manager.storage.event_numbering import append
 from manager.storage.receiver_health import ReceiverHealth
@@ -211,3 +212,17 @@ async def test_how_a_receiver_is_is_told_once_whatever_managers_believe(storage:
     assert await log.health() == {"r": away}
     await log.keep_health("r", delivering, told)
     assert await log.newest() == 4
+
+
+async def test_how_a_receiver_is_is_kept_by_whoever_tells_it(storage: SqlStorage) -> None:
+    """An older epoch keeps nothing, and tells nothing."""
+    await storage.leases.prepare(1)
+    epoch = (await storage.leases.seize(ManagerIdentity("a", "a-1", "http://a")))[0]
+    log = storage.events
+    await log.position("r")
+    newest, away = await log.newest(), ReceiverHealth(ReceiverState.AWAY, 5, "HTTP 503")
+    with pytest.raises(StaleEpochError):
+        await log.keep_health("r", away, event(), {0: epoch - 1})
+    assert (await log.newest(), await log.health()) == (newest, {})
+    await log.keep_health("r", away, event(), {0: epoch})
+    assert (await log.newest(), await log.health()) == (newest + 1, {"r": away})
