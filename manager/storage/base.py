@@ -84,6 +84,26 @@ class EventLog(Protocol):
         """How the subscribers are, by their names; only those of which something is known."""
         ...
 
+    async def part(
+        self,
+        webhook: str,
+        position: int,
+        behind: Mapping[str, ReceiverHealth],
+        fence: Mapping[int, int] = NO_FENCE,
+    ) -> None:
+        """Keep that a subscriber has got the event `position`, and that others, which may be new, have not.
+
+        Args:
+            webhook: its name.
+            position: the id of the event. Of none that is known to have got more that is forgotten.
+            behind: how the others are, by their names; they have got what was before the event.
+            fence: as in `keep_health`.
+
+        Raises:
+            StaleEpochError: another manager tells them by now; nothing is written.
+        """
+        ...
+
     async def keep_health(
         self,
         webhook: str,

@@ -69,6 +69,15 @@ class HealthKeeper:
         """It did not."""
         await self._keep(after_refusal(self.health, self._now_ms(), reason))
 
+    async def is_back(self) -> None:
+        """It has taken all that waited for it.
+
+        Raises:
+            StaleEpochError: another manager tells it by now.
+            StorageError: it cannot be kept.
+        """
+        await self._write(after_delivery(self.health, self._now_ms()))
+
     async def _keep(self, health: ReceiverHealth) -> bool:
         """If it has changed; False if the epoch has, too, and what is known by now was read again.
 
@@ -76,15 +85,18 @@ class HealthKeeper:
         """
         if health == self.health:
             return True
-        told = None if health.state is ReceiverState.FAILING else self._told(health)
         try:
-            await self._events.keep_health(self._name, health, told, self._fence)
-            self.health = health
+            await self._write(health)
         except StaleEpochError:
             return not await self._begin_anew()
         except StorageError as error:
             log.warning("cannot keep how a receiver is", receiver=self._receiver, why=str(error))
         return True
+
+    async def _write(self, health: ReceiverHealth) -> None:
+        told = None if health.state is ReceiverState.FAILING else self._told(health)
+        await self._events.keep_health(self._name, health, told, self._fence)
+        self.health = health
 
     async def _begin_anew(self) -> bool:
         """Another manager has told it meanwhile, which knows better; or the epoch was raised, and no more."""

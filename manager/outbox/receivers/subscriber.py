@@ -14,7 +14,7 @@ from protocol.messages.events import EventType
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from manager.metrics.meter import Meter
+    from manager.metrics.meter import MessageResult, Meter
     from manager.outbox.receivers.channel import Channel
     from manager.outbox.receivers.health_keeper import HealthKeeper
     from protocol.messages.events import Event
@@ -42,6 +42,7 @@ class AlarmSubscriber:
         self._channel = channel
         self._keeper = keeper
         self._meter = meter
+        self._is_telling = False
 
     @property
     def name(self) -> str:
@@ -63,31 +64,49 @@ class AlarmSubscriber:
         """Go on from what another manager knows of it."""
         await self._keeper.begin()
         self._meter.know_receiver(self._receiver)
-        self._measure()
+        self._is_telling = True
+        self.measure()
 
     def end(self) -> None:
         """Another manager's metrics have it from now on."""
+        self._is_telling = False
         self._meter.forget_receiver(self._receiver)
 
     async def post(self, event: Event) -> Refusal | None:
         """Tell it; None when the event was taken."""
         outcome = await outcome_of(self._channel.send(event), self._receiver)
         if isinstance(outcome, Refusal):
-            self._meter.told_receiver(self._receiver, "refused")
+            self.count("refused")
             await self._keeper.refused(outcome.reason)
-            self._measure()
+            self.measure()
             return outcome
+        if outcome is None:
+            return None
         if outcome.note is not None:
             log.error("not everybody got an alarm", **self.about, event_id=event.id, reason=outcome.note)
-        self._meter.told_receiver(self._receiver, "taken")
+        self.count("taken")
         await self._keeper.taken()
-        self._measure()
+        self.measure()
         return None
 
     def gave_up(self, event: Event) -> None:
         """It is counted; the log has it."""
         del event
-        self._meter.told_receiver(self._receiver, "given_up")
+        self.count("given_up")
 
-    def _measure(self) -> None:
-        self._meter.receiver_is_away(self._receiver, is_away=self._keeper.health.is_away)
+    async def caught_up(self, position: int) -> None:
+        """Nothing is to be done."""
+
+    @property
+    def is_away(self) -> bool:
+        """Whether others were told so."""
+        return self._keeper.health.is_away
+
+    def count(self, result: MessageResult) -> None:
+        """A message has come to this."""
+        self._meter.told_receiver(self._receiver, result)
+
+    def measure(self) -> None:
+        """Have the metrics say how it is, while this manager tells it."""
+        if self._is_telling:
+            self._meter.receiver_is_away(self._receiver, is_away=self.is_away)

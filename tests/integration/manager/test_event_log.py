@@ -226,3 +226,21 @@ async def test_how_a_receiver_is_is_kept_by_whoever_tells_it(storage: SqlStorage
     assert (await log.newest(), await log.health()) == (newest, {})
     await log.keep_health("r", away, event(), {0: epoch})
     assert (await log.newest(), await log.health()) == (newest + 1, {"r": away})
+
+
+async def test_those_who_part_go_on_from_either_side_of_an_event(storage: SqlStorage) -> None:
+    """In one transaction, under the epoch of whoever tells them; nobody goes back."""
+    await storage.leases.prepare(1)
+    epoch = (await storage.leases.seize(ManagerIdentity("a", "a-1", "http://a")))[0]
+    log, failing = storage.events, ReceiverHealth(ReceiverState.FAILING, 5, "452 full")
+    await storage.commit([event() for _ in range(9)])
+    start = await log.position("r")
+    with pytest.raises(StaleEpochError):
+        await log.part("r", start + 5, {"r/b": failing}, {0: epoch - 1})
+    assert (await log.position("r"), await log.health()) == (start, {})
+    await log.part("r", start + 5, {"r/b": failing, "r/c": failing}, {0: epoch})
+    assert [await log.position(name) for name in ("r", "r/b", "r/c")] == [start + 5, start + 4, start + 4]
+    assert await log.health() == {"r/b": failing, "r/c": failing}
+    await log.advance("r/b", start + 7)
+    await log.part("r", start + 3, {"r/b": failing}, {0: epoch})
+    assert [await log.position(name) for name in ("r", "r/b")] == [start + 5, start + 7]
