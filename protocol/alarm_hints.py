@@ -116,7 +116,8 @@ HINTS: Final[dict[str, str]] = {
         "Look at the load, the disk and the locks of the database, and at the network to it."
     ),
     RECEIVER_AWAY: (
-        "Nobody hears of alarms by that receiver. `sparkherd alarms receivers` shows the last error, "
+        "Nobody hears of alarms by that receiver, or by the address of it that is named. "
+        "`sparkherd alarms receivers` shows the last error, "
         "`sparkherd alarms test-receiver {receiver}` tries it again; what it missed comes when it takes "
         "messages again."
     ),

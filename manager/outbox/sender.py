@@ -16,7 +16,7 @@ from manager.outbox.feed import LOOK_EVERY_S, events_after
 from manager.storage.base import StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from manager.outbox.feed import Feed
     from manager.outbox.outcomes import Refusal
@@ -60,6 +60,10 @@ class Subscriber(Protocol):
         """Tell it; None when the event was taken."""
         ...
 
+    async def caught_up(self, position: int) -> None:
+        """It has been told all that there is, up to the event `position`; raises `StorageError`."""
+        ...
+
     def gave_up(self, event: Event) -> None:
         """It will never take `event`, and is not told of it any more."""
         ...
@@ -78,6 +82,14 @@ class WebhookRouting(Protocol):
 
     def is_mine(self, webhook: str) -> bool:
         """Whether it is this manager, at the moment."""
+        ...
+
+    def epochs(self, groups: Iterable[str], /) -> Mapping[int, int]:
+        """The slots that this goes by, with their epochs: what is written under them is of who has them.
+
+        Raises:
+            StaleEpochError: another manager has one of them.
+        """
         ...
 
 
@@ -127,7 +139,10 @@ class Sender:
     async def _carry_out(self, delivery: Delivery, step: Step) -> Step:
         match step.then:
             case Fetch(after):
-                return delivery.fetched(await self._fetch(after), read_clocks().mono)
+                step = delivery.fetched(await self._fetch(after), read_clocks().mono)
+                if isinstance(step.then, Fetch):
+                    await self._subscriber.caught_up(step.then.after)
+                return step
             case Post(event):
                 return await self._post(delivery, event)
             case Pause(ms):

@@ -84,11 +84,44 @@ class EventLog(Protocol):
         """How the subscribers are, by their names; only those of which something is known."""
         ...
 
-    async def keep_health(self, webhook: str, health: ReceiverHealth, told: Event | None = None) -> None:
+    async def part(
+        self,
+        webhook: str,
+        position: int,
+        behind: Mapping[str, ReceiverHealth],
+        fence: Mapping[int, int] = NO_FENCE,
+    ) -> None:
+        """Keep that a subscriber has got the event `position`, and that others, which may be new, have not.
+
+        Args:
+            webhook: its name.
+            position: the id of the event. Of none that is known to have got more that is forgotten.
+            behind: how the others are, by their names; they have got what was before the event.
+            fence: as in `keep_health`.
+
+        Raises:
+            StaleEpochError: another manager tells them by now; nothing is written.
+        """
+        ...
+
+    async def keep_health(
+        self,
+        webhook: str,
+        health: ReceiverHealth,
+        told: Event | None = None,
+        fence: Mapping[int, int] = NO_FENCE,
+    ) -> None:
         """Keep how a subscriber is; one that is away stays so until it delivers.
 
-        `told` is an event of its being away, or delivering. It is written in the same transaction, and only
-        if it was not away before, or was: several managers tell it once, whatever each of them knows.
+        Args:
+            webhook: its name.
+            health: how it is.
+            told: an event of its being away, or delivering. It is written in the same transaction, and only
+                if it was not away before, or was: several managers tell it once, whatever each of them knows.
+            fence: the slot, with its epoch, by which this manager is the one to tell the subscriber.
+
+        Raises:
+            StaleEpochError: another manager tells it by now; nothing is written.
         """
         ...
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, func, not_, select, true, update
+from sqlalchemy import case, delete, func, not_, select, true, update
 
-from manager.storage.base import LogPage
+from manager.storage.base import NO_FENCE, LogPage
 from manager.storage.event_numbering import append
 from manager.storage.inserts import insert_into
+from manager.storage.lease_table import hold_fence
 from manager.storage.receiver_health import ReceiverHealth
 from manager.storage.schema import CLOCK, EVENTS, WEBHOOKS
 from protocol.messages.alarm_receivers import ReceiverState
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Select
+    from collections.abc import Mapping
+
+    from sqlalchemy import Connection, Select, Update
 
     from manager.storage.database import Database
     from protocol.messages.events import Event
@@ -62,17 +65,33 @@ class SqlEventLog:
 
     async def advance(self, webhook: str, position: int) -> None:
         """An older position than the stored one changes nothing."""
-        behind = (WEBHOOKS.c.webhook == webhook) & (WEBHOOKS.c.position < position)
-        forward = update(WEBHOOKS).values(position=position).where(behind)
+        forward = _forward(webhook, position)
         await self._database.transact(lambda connection: connection.execute(forward))
 
     async def health(self) -> dict[str, ReceiverHealth]:
         """A read of few rows."""
         return await self._database.transact(_health)
 
-    async def keep_health(self, webhook: str, health: ReceiverHealth, told: Event | None = None) -> None:
+    async def part(
+        self,
+        webhook: str,
+        position: int,
+        behind: Mapping[str, ReceiverHealth],
+        fence: Mapping[int, int] = NO_FENCE,
+    ) -> None:
+        """A row each."""
+        work = partial(_part, webhook=webhook, position=position, behind=behind, fence=fence)
+        await self._database.transact(work)
+
+    async def keep_health(
+        self,
+        webhook: str,
+        health: ReceiverHealth,
+        told: Event | None = None,
+        fence: Mapping[int, int] = NO_FENCE,
+    ) -> None:
         """One row, and one event at most."""
-        keep = partial(_keep_health, webhook=webhook, health=health, told=told)
+        keep = partial(_keep_health, webhook=webhook, health=health, told=told, fence=fence)
         await self._database.transact(keep)
 
 
@@ -102,8 +121,42 @@ def _health(connection: Connection) -> dict[str, ReceiverHealth]:
     }
 
 
-def _keep_health(connection: Connection, webhook: str, health: ReceiverHealth, told: Event | None) -> None:
+def _part(
+    connection: Connection,
+    webhook: str,
+    position: int,
+    behind: Mapping[str, ReceiverHealth],
+    fence: Mapping[int, int],
+) -> None:
+    hold_fence(connection, fence)
+    for name, health in sorted(behind.items()):
+        _fall_behind(connection, name, position - 1, health)
+    connection.execute(_forward(webhook, position))
+
+
+def _fall_behind(connection: Connection, webhook: str, position: int, health: ReceiverHealth) -> None:
+    state = {"state": health.state.value, "since_ms": health.since_ms, "last_error": health.last_error}
+    new = insert_into(WEBHOOKS, connection.dialect.name).values(webhook=webhook, position=position, **state)
+    is_further = WEBHOOKS.c.position > new.excluded.position
+    furthest = case((is_further, WEBHOOKS.c.position), else_=new.excluded.position)
+    known = new.on_conflict_do_update(index_elements=["webhook"], set_={"position": furthest, **state})
+    connection.execute(known)
+
+
+def _forward(webhook: str, position: int) -> Update:
+    behind = (WEBHOOKS.c.webhook == webhook) & (WEBHOOKS.c.position < position)
+    return update(WEBHOOKS).values(position=position).where(behind)
+
+
+def _keep_health(
+    connection: Connection,
+    webhook: str,
+    health: ReceiverHealth,
+    told: Event | None,
+    fence: Mapping[int, int],
+) -> None:
     """Whether it was away is looked at by the very statement that changes it."""
+    hold_fence(connection, fence)
     mine = update(WEBHOOKS).where(WEBHOOKS.c.webhook == webhook)
     mine = mine.values(state=health.state.value, since_ms=health.since_ms, last_error=health.last_error)
     was_away = func.coalesce(WEBHOOKS.c.state, "") == ReceiverState.AWAY.value

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
+from manager.background.supervision import tell_bug
 from manager.outbox.outcomes import Refusal
 from manager.outbox.receivers.mail import mail_of
 from manager.outbox.receivers.payloads import requests_of
+from manager.outbox.receivers.recipients import told
+from manager.storage.base import StorageError
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Sequence
+
     from manager.outbox.http_poster import HttpPoster
     from manager.outbox.receivers.file import DeclaredReceiver
     from manager.outbox.receivers.sections import EmailReceiver
-    from manager.outbox.receivers.smtp import SmtpPoster
+    from manager.outbox.receivers.smtp import Handed, SmtpPoster
     from protocol.messages.events import Event
+
+T = TypeVar("T")
 
 FINALS: Final = frozenset({400, 413, 422})
 """How chats and pagers say that a message is wrong; any other status may be mended on their side."""
@@ -28,13 +35,31 @@ class Taken(NamedTuple):
 class Channel(Protocol):
     """Tells one receiver."""
 
-    async def send(self, event: Event) -> Taken | Refusal:
-        """Tell it of `event`, an alarm or that events were pruned."""
+    async def send(self, event: Event) -> Taken | Refusal | None:
+        """Tell it of `event`, an alarm or that events were pruned; None if nobody is left to be told."""
         ...
 
     def close(self) -> None:
         """Cut what is going on."""
         ...
+
+
+async def outcome_of(sending: Awaitable[T], receiver: str) -> T | Refusal:
+    """What becomes of `sending` to `receiver`; an error that nobody foresaw is a refusal like others.
+
+    Its class is told, and not its words, in which a URL or a password may be: they are in the log, which
+    hides what it knows to be secret.
+
+    Raises:
+        StorageError: the database is away.
+    """
+    try:
+        return await sending
+    except StorageError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, the receiver has not taken the message
+        tell_bug("telling a receiver of alarms", error, receiver=receiver)
+        return Refusal(f"unexpected error {type(error).__name__}")
 
 
 class HttpChannel:
@@ -113,12 +138,15 @@ class MailChannel:
         self._poster = poster
         self._partly: _Partly | None = None
 
+    async def hand(self, event: Event, to: Sequence[str]) -> Handed | Refusal:
+        """Mail `event` to these of the addresses; what becomes of those that are refused is the caller's."""
+        mail = mail_of(self._receiver, self._section, self._sender, event, self._console_url)
+        return await self._poster.post(mail, to)
+
     async def send(self, event: Event) -> Taken | Refusal:
         """Mail `event` to those who have not got it."""
         so_far = self._partly if self._partly is not None and self._partly.event_id == event.id else None
-        to = self._section.to if so_far is None else so_far.left
-        mail = mail_of(self._receiver, self._section, self._sender, event, self._console_url)
-        handed = await self._poster.post(mail, to)
+        handed = await self.hand(event, self._section.to if so_far is None else so_far.left)
         if isinstance(handed, Refusal):
             return handed
         for_now = {each: why for each, why in handed.refused.items() if not why.is_final}
@@ -126,11 +154,11 @@ class MailChannel:
         for_good |= {} if so_far is None else so_far.refused
         if for_now:
             self._partly = _Partly(event.id, tuple(for_now), for_good)
-            return Refusal(_told(for_now))
+            return Refusal(told(for_now))
         self._partly = None
         if len(for_good) == len(self._section.to):
-            return Refusal(_told(for_good), is_final=True)
-        return Taken(_told(for_good) if for_good else None)
+            return Refusal(told(for_good), is_final=True)
+        return Taken(told(for_good) if for_good else None)
 
     def close(self) -> None:
         """Cut what is going on."""
@@ -143,9 +171,3 @@ class _Partly(NamedTuple):
     event_id: int
     left: tuple[str, ...]
     refused: dict[str, Refusal]
-
-
-def _told(refused: dict[str, Refusal]) -> str:
-    """Who was refused, and why the first one was."""
-    first = next(iter(refused.values())).reason
-    return f"{', '.join(refused)}: {first}"

@@ -56,6 +56,11 @@ def away_notice(receiver: str, fallbacks: tuple[str, ...], since_ms: int, reason
     )
 
 
+def receiver_of(rule: str) -> str:
+    """Which one such an alarm is about; of what is told of one of its addresses, `NAME/ADDRESS`, the name."""
+    return rule.removeprefix(RULE_OF_RECEIVER).partition("/")[0]
+
+
 def sample_events() -> tuple[Event, ...]:
     """Every shape: firing, told again, resolved; of a group and of none; with all and with nothing."""
     firing = EventType.ALARM_FIRING

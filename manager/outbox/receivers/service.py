@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack, suppress
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import structlog
 
 from manager.clock import read_clocks
 from manager.outbox.http_poster import HttpPoster
 from manager.outbox.outcomes import Refusal
-from manager.outbox.receivers.channel import HttpChannel, MailChannel
+from manager.outbox.receivers.channel import outcome_of
 from manager.outbox.receivers.file import read_receivers
 from manager.outbox.receivers.payloads import trial_needs_an_end
 from manager.outbox.receivers.samples import trial_event
-from manager.outbox.receivers.sections import EmailReceiver
-from manager.outbox.receivers.smtp import SmtpPoster
-from manager.outbox.receivers.subscriber import PREFIX, AlarmSubscriber
+from manager.outbox.receivers.subscriber import PREFIX
+from manager.outbox.receivers.subscribers import Subscribers, channel_to, names_of
 from manager.outbox.sender import Sender
 from manager.storage.base import StorageError
 from manager.storage.receiver_health import ReceiverHealth
@@ -25,19 +24,25 @@ from protocol.errors import StartupError
 from protocol.messages.alarm_receivers import (
     AlarmReceiver,
     AlarmReceiverListResponse,
+    ReceiverState,
     ReceiverTestResponse,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from manager.metrics.meter import Meter
     from manager.outbox.feed import Feed
-    from manager.outbox.receivers.channel import Channel, Taken
-    from manager.outbox.receivers.file import DeclaredReceiver, DeclaredReceivers
+    from manager.outbox.receivers.channel import Taken
+    from manager.outbox.receivers.file import DeclaredReceiver
     from manager.outbox.sender import WebhookRouting
     from manager.storage.base import EventLog
     from protocol.messages.events import Event
 
 log = structlog.get_logger(__name__)
+
+_WORSE: Final = (ReceiverState.NEW, ReceiverState.DELIVERING, ReceiverState.FAILING, ReceiverState.AWAY)
+"""What is shown of a receiver of which one address is so, and another one so: the later one."""
 
 
 class AlarmReceivers:
@@ -99,7 +104,7 @@ class AlarmReceivers:
         """All of them, and how each is, whichever manager tells it; raises `StorageError`."""
         declared = self._declared.receivers
         health = await self._events.health() if declared else {}
-        shown = [_shown(each, health.get(PREFIX + each.name, ReceiverHealth())) for each in declared]
+        shown = [_shown(each, _health_of(each, health)) for each in declared]
         return AlarmReceiverListResponse(receivers=tuple(shown))
 
     async def test(self, name: str) -> ReceiverTestResponse | None:
@@ -126,11 +131,11 @@ class AlarmReceivers:
         """One after the other, up to the first that is not taken; None if this manager is stopping."""
         if self._poster is None:
             return None
-        channel = self._channel(receiver, self._declared, self._poster)
+        channel = channel_to(receiver, self._declared, self._poster)
         outcome: Taken | Refusal | None = None
         try:
             for event in events:
-                outcome = await channel.send(event)
+                outcome = await outcome_of(channel.send(event), receiver.name)
                 if isinstance(outcome, Refusal):
                     break
         finally:
@@ -144,32 +149,23 @@ class AlarmReceivers:
 
     async def _begin(self) -> None:
         poster = self._poster
-        for receiver in self._declared.receivers if poster is not None else ():
-            assert poster is not None  # noqa: S101 - for mypy
-            channel = self._channel(receiver, self._declared, poster)
-            self._running.callback(channel.close)
-            fallbacks = tuple(each for each in self._declared.fallbacks if each != receiver.name)
-            subscriber = AlarmSubscriber(
-                receiver.name,
-                channel,
-                self._events,
-                fallbacks,
-                now_ms=lambda: read_clocks().wall,
-                meter=self._meter,
-            )
+        if poster is None:
+            return
+        subscribers = Subscribers(
+            self._declared, poster, self._events, self._routing, self._meter, self._running.callback
+        )
+        for receiver in self._declared.receivers:
             with suppress(StorageError):  # then it begins where the storage is well again
-                await self._events.position(subscriber.name)
-            sender = Sender(subscriber, self._feed, self._events, self._routing)
-            self._running.push_async_callback(sender.start().stop)
+                await self._events.position(PREFIX + receiver.name)
+            for subscriber, routing in subscribers.of(receiver):
+                sender = Sender(subscriber, self._feed, self._events, routing)
+                self._running.push_async_callback(sender.start().stop)
 
-    def _channel(
-        self, receiver: DeclaredReceiver, declared: DeclaredReceivers, poster: HttpPoster
-    ) -> Channel:
-        section = receiver.section
-        if not isinstance(section, EmailReceiver) or declared.smtp is None or declared.trust is None:
-            return HttpChannel(receiver, declared.console_url, poster)
-        mail = SmtpPoster(declared.smtp, declared.trust)
-        return MailChannel(receiver, section, declared.smtp.sender, declared.console_url, mail)
+
+def _health_of(receiver: DeclaredReceiver, known: Mapping[str, ReceiverHealth]) -> ReceiverHealth:
+    """Of the worst of it: all of it, or one of several addresses."""
+    healths = [known[name] for name in names_of(receiver) if name in known]
+    return max(healths, key=lambda each: _WORSE.index(each.state), default=ReceiverHealth())
 
 
 def _shown(receiver: DeclaredReceiver, health: ReceiverHealth) -> AlarmReceiver:

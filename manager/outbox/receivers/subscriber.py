@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from manager.outbox.outcomes import Refusal
-from manager.outbox.receivers.health import LONGEST_PAUSE_MS, after_delivery, after_refusal
-from manager.outbox.receivers.samples import away_notice
-from manager.storage.base import StorageError
-from manager.storage.receiver_health import ReceiverHealth
-from protocol.messages.alarm_receivers import ReceiverState
-from protocol.messages.events import Event, EventType
+from manager.outbox.receivers.channel import outcome_of
+from manager.outbox.receivers.health import LONGEST_PAUSE_MS
+from protocol.messages.events import EventType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from manager.metrics.meter import Meter
+    from manager.metrics.meter import MessageResult, Meter
     from manager.outbox.receivers.channel import Channel
-    from manager.storage.base import EventLog
+    from manager.outbox.receivers.health_keeper import HealthKeeper
+    from protocol.messages.events import Event
 
 log = structlog.get_logger(__name__)
 
@@ -33,31 +31,18 @@ class AlarmSubscriber:
     Args:
         receiver: its name.
         channel: the way to it.
-        events: where its health is kept.
-        fallbacks: the receivers that are told when it is away, and when it is back.
-        now_ms: milliseconds since 1970.
+        keeper: keeps how it is.
         meter: counts what becomes of messages.
     """
 
     longest_pause_ms: int | None = LONGEST_PAUSE_MS
 
-    def __init__(
-        self,
-        receiver: str,
-        channel: Channel,
-        events: EventLog,
-        fallbacks: tuple[str, ...],
-        *,
-        now_ms: Callable[[], int],
-        meter: Meter,
-    ) -> None:
+    def __init__(self, receiver: str, channel: Channel, keeper: HealthKeeper, meter: Meter) -> None:
         self._receiver = receiver
         self._channel = channel
-        self._events = events
-        self._fallbacks = fallbacks
-        self._now_ms = now_ms
+        self._keeper = keeper
         self._meter = meter
-        self._health = ReceiverHealth()
+        self._is_telling = False
 
     @property
     def name(self) -> str:
@@ -77,48 +62,51 @@ class AlarmSubscriber:
 
     async def begin(self) -> None:
         """Go on from what another manager knows of it."""
-        self._health = (await self._events.health()).get(self.name, ReceiverHealth())
+        await self._keeper.begin()
         self._meter.know_receiver(self._receiver)
-        self._meter.receiver_is_away(self._receiver, is_away=self._health.is_away)
+        self._is_telling = True
+        self.measure()
 
     def end(self) -> None:
         """Another manager's metrics have it from now on."""
+        self._is_telling = False
         self._meter.forget_receiver(self._receiver)
 
     async def post(self, event: Event) -> Refusal | None:
         """Tell it; None when the event was taken."""
-        outcome = await self._channel.send(event)
+        outcome = await outcome_of(self._channel.send(event), self._receiver)
         if isinstance(outcome, Refusal):
-            self._meter.told_receiver(self._receiver, "refused")
-            await self._note(after_refusal(self._health, self._now_ms(), outcome.reason))
+            self.count("refused")
+            await self._keeper.refused(outcome.reason)
+            self.measure()
             return outcome
+        if outcome is None:
+            return None
         if outcome.note is not None:
             log.error("not everybody got an alarm", **self.about, event_id=event.id, reason=outcome.note)
-        self._meter.told_receiver(self._receiver, "taken")
-        await self._note(after_delivery(self._health, self._now_ms()))
+        self.count("taken")
+        await self._keeper.taken()
+        self.measure()
         return None
 
     def gave_up(self, event: Event) -> None:
         """It is counted; the log has it."""
         del event
-        self._meter.told_receiver(self._receiver, "given_up")
+        self.count("given_up")
 
-    async def _note(self, health: ReceiverHealth) -> None:
-        """Keep how it is, if that has changed. That it cannot be kept now must not repeat a message."""
-        if health == self._health:
-            return
-        told = None if health.state is ReceiverState.FAILING else self._told(health)
-        try:
-            await self._events.keep_health(self.name, health, told)
-        except StorageError as error:
-            log.warning("cannot keep how a receiver is", **self.about, why=str(error))
-            return  # the next outcome is another chance
-        self._health = health
-        self._meter.receiver_is_away(self._receiver, is_away=health.is_away)
+    async def caught_up(self, position: int) -> None:
+        """Nothing is to be done."""
 
-    def _told(self, health: ReceiverHealth) -> Event:
-        """What others are told of it."""
-        since_ms = (health if health.is_away else self._health).since_ms or 0
-        notice = away_notice(self._receiver, self._fallbacks, since_ms, health.last_error)
-        kind = EventType.ALARM_FIRING if health.is_away else EventType.ALARM_RESOLVED
-        return Event(id=0, at_ms=self._now_ms(), type=kind, alarm=notice)
+    @property
+    def is_away(self) -> bool:
+        """Whether others were told so."""
+        return self._keeper.health.is_away
+
+    def count(self, result: MessageResult) -> None:
+        """A message has come to this."""
+        self._meter.told_receiver(self._receiver, result)
+
+    def measure(self) -> None:
+        """Have the metrics say how it is, while this manager tells it."""
+        if self._is_telling:
+            self._meter.receiver_is_away(self._receiver, is_away=self.is_away)

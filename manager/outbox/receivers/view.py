@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from manager.outbox.receivers.samples import RULE_OF_RECEIVER
+from manager.outbox.receivers.samples import receiver_of
 from protocol.alarm_hints import RECEIVER_AWAY, Subject, hint_for
 from protocol.messages.events import EventType
 
@@ -56,7 +56,7 @@ def _about(event: Event, notice: AlarmNotice) -> Subject:
         group=event.group,
         task=None if first is None else first.task,
         worker=None if first is None else first.member,
-        receiver=notice.rule.removeprefix(RULE_OF_RECEIVER) if is_receiver else None,
+        receiver=receiver_of(notice.rule) if is_receiver else None,
     )
 
 

@@ -52,6 +52,9 @@ class WebhookSubscriber:
         headers = signed(event.id, int(self._poster.clock()), body, self._webhook.secret)
         return await self._poster.post(self._webhook.url, body, headers)
 
+    async def caught_up(self, position: int) -> None:
+        """Nothing is to be done."""
+
     def gave_up(self, event: Event) -> None:
         """It never comes to that."""
 

@@ -12,7 +12,8 @@ import pytest
 from manager.core.stored_rows import GroupRow
 from manager.outbox.feed import events_after
 from manager.storage import event_log
-from manager.storage.base import StorageError
+from manager.storage.base import StaleEpochError, StorageError
+from manager.storage.cluster_state import ManagerIdentity
 from manager.storage.database import database_at
 from manager.storage.event_numbering import append
 from manager.storage.receiver_health import ReceiverHealth
@@ -211,3 +212,35 @@ async def test_how_a_receiver_is_is_told_once_whatever_managers_believe(storage:
     assert await log.health() == {"r": away}
     await log.keep_health("r", delivering, told)
     assert await log.newest() == 4
+
+
+async def test_how_a_receiver_is_is_kept_by_whoever_tells_it(storage: SqlStorage) -> None:
+    """An older epoch keeps nothing, and tells nothing."""
+    await storage.leases.prepare(1)
+    epoch = (await storage.leases.seize(ManagerIdentity("a", "a-1", "http://a")))[0]
+    log = storage.events
+    await log.position("r")
+    newest, away = await log.newest(), ReceiverHealth(ReceiverState.AWAY, 5, "HTTP 503")
+    with pytest.raises(StaleEpochError):
+        await log.keep_health("r", away, event(), {0: epoch - 1})
+    assert (await log.newest(), await log.health()) == (newest, {})
+    await log.keep_health("r", away, event(), {0: epoch})
+    assert (await log.newest(), await log.health()) == (newest + 1, {"r": away})
+
+
+async def test_those_who_part_go_on_from_either_side_of_an_event(storage: SqlStorage) -> None:
+    """In one transaction, under the epoch of whoever tells them; nobody goes back."""
+    await storage.leases.prepare(1)
+    epoch = (await storage.leases.seize(ManagerIdentity("a", "a-1", "http://a")))[0]
+    log, failing = storage.events, ReceiverHealth(ReceiverState.FAILING, 5, "452 full")
+    await storage.commit([event() for _ in range(9)])
+    start = await log.position("r")
+    with pytest.raises(StaleEpochError):
+        await log.part("r", start + 5, {"r/b": failing}, {0: epoch - 1})
+    assert (await log.position("r"), await log.health()) == (start, {})
+    await log.part("r", start + 5, {"r/b": failing, "r/c": failing}, {0: epoch})
+    assert [await log.position(name) for name in ("r", "r/b", "r/c")] == [start + 5, start + 4, start + 4]
+    assert await log.health() == {"r/b": failing, "r/c": failing}
+    await log.advance("r/b", start + 7)
+    await log.part("r", start + 3, {"r/b": failing}, {0: epoch})
+    assert [await log.position(name) for name in ("r", "r/b")] == [start + 5, start + 7]

@@ -24,7 +24,7 @@ from tests.integration.manager.receiver import HANG, Receiver
 from tests.integration.node import started_node
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable, Mapping
 
     from manager.outbox.sender import WebhookRouting
     from manager.runtime.coordinator_runtime import CoordinatorRuntime
@@ -222,6 +222,9 @@ class Rota:
         del webhook
         self.denied += not self.on
         return self.on
+
+    def epochs(self, _: Iterable[str]) -> Mapping[int, int]:
+        return {}
 
     async def end(self) -> None:
         """Until whoever asks has found out; the second time it is told so it has left off."""
