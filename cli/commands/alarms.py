@@ -19,6 +19,7 @@ from cli.views.output import ago, local_time, print_json, print_table, print_yam
 from protocol.errors import RefusedError
 from protocol.messages.alarms import (
     COUNTED_AT_MOST,
+    LONGEST_SILENCE_MS,
     AcknowledgeResponse,
     AlarmListResponse,
     AlarmRulesResponse,
@@ -218,7 +219,12 @@ def silences(client: AdminClient, *, as_json: bool) -> None:
 )
 @click.option("--by", required=True, metavar="NAME", help="Who wants it so.")
 @click.option("--reason", required=True, metavar="TEXT", help="Why.")
-@click.option("--for-minutes", type=click.IntRange(1, 525_600), required=True, help="For how long.")
+@click.option(
+    "--for-minutes",
+    type=click.IntRange(1, LONGEST_SILENCE_MS // MINUTE_MS),
+    required=True,
+    help="For how long; ten years at most.",
+)
 @click.option("--rules", "rules_glob", default="*", metavar="GLOB", help="Only alarms of these rules.")
 @click.option("--groups", default="*", metavar="GLOB", help="Only in these groups.")
 @click.option("--tasks", default="*", metavar="GLOB", help="Only of these tasks, and of no workers.")

@@ -17,6 +17,8 @@ MOST_SILENCES: Final = 500
 MOST_OF_A_RULE: Final = 100
 """Receivers, and labels."""
 MAX_GLOB_LENGTH: Final = 249
+LONGEST_SILENCE_MS: Final = 3653 * 86_400_000
+"""Ten years, the leap days among them."""
 COUNTED_AT_MOST: Final = 10_000
 """How many alarms of all groups fire is not counted further: that would read all of them."""
 Glob = Annotated[
@@ -101,7 +103,10 @@ class AlarmRulesResponse(Response, frozen=True, kw_only=True):
 
 
 class SilenceRequest(Request, frozen=True, kw_only=True):
-    """Tell nobody of some alarms until `ends_at_ms` (since 1970); `reason` and `by` are for people."""
+    """Tell nobody of some alarms until `ends_at_ms` (since 1970), which is in ten years at the latest.
+
+    `reason` and `by` are for people.
+    """
 
     ends_at_ms: PositiveMillis
     reason: Reason

@@ -221,8 +221,7 @@ class AlarmHandlers:
     async def silence(self, call: Call[messages.SilenceRequest, None]) -> Outcome:
         """One more; those that have ended are forgotten meanwhile."""
         body, now_ms = call.body, _now_ms()
-        if body.ends_at_ms <= now_ms:
-            raise RefusedError(ErrorCode.INVALID_REQUEST, "ends_at_ms: is over already")
+        _require_end(body.ends_at_ms, now_ms)
         new = messages.Silence(
             id=uuid.uuid4().hex[:12],
             ends_at_ms=body.ends_at_ms,
@@ -304,6 +303,13 @@ def _require(conditions: Conditions, etag: str) -> None:
     if conditions.is_same(etag):
         message = "If-None-Match: there are such rules already"
         raise RefusedError(ErrorCode.PRECONDITION_FAILED, message, etag=etag)
+
+
+def _require_end(ends_at_ms: int, now_ms: int) -> None:
+    if ends_at_ms <= now_ms:
+        raise RefusedError(ErrorCode.INVALID_REQUEST, "ends_at_ms: is over already")
+    if ends_at_ms - now_ms > messages.LONGEST_SILENCE_MS:
+        raise RefusedError(ErrorCode.INVALID_REQUEST, "ends_at_ms: is more than ten years away")
 
 
 def _present(kept: Sequence[Silence], now_ms: int) -> tuple[Silence, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import aiohttp
 import pytest
 
 from manager.core.tasks import alarm_watch
+from protocol.messages.alarms import LONGEST_SILENCE_MS
 from tests.fakes.turns import PATIENCE_S
 from tests.integration.manager.managers import started
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 GROUP = "g1"
+MINUTE_MS = 60_000
 UNASSIGNED = {"name": "unassigned", "kind": "unassigned", "receivers": ["ops"]}
 DEFINITION = {"entrypoint": "a:b"}
 
@@ -96,7 +99,7 @@ async def test_an_alarm_is_seen_acknowledged_silenced_and_resolved_over_http(a: 
     assert (status, answer["version"]) == (200, 0)
     status, answer = await a.http("PUT", "/v1/alarms/rules", {"rules": [UNASSIGNED]})
     assert (status, answer["version"], answer["etag"]) == (200, 1, '"1"')
-    silence = {"ends_at_ms": 2**52, "reason": "upgrade", "by": "ann", "tasks": "quiet*"}
+    silence = {"ends_at_ms": in_ms(MINUTE_MS), "reason": "upgrade", "by": "ann", "tasks": "quiet*"}
     status, answer = await a.http("POST", "/v1/alarms/silences", silence)
     assert status == 201
     await create(a, "quiet1")
@@ -113,6 +116,27 @@ async def test_an_alarm_is_seen_acknowledged_silenced_and_resolved_over_http(a: 
     await a.http("DELETE", f"/v1/groups/{GROUP}/tasks/loud")
     await was_told(a, "alarm.resolved", "loud")
     assert (await listed(a, f"{path}?past=200"))["loud"] == ("resolved", "bob", False)
+
+
+def in_ms(later: int) -> int:
+    return int(time.time() * 1000) + later
+
+
+@pytest.mark.parametrize(
+    ("later", "status", "message"),
+    [
+        (LONGEST_SILENCE_MS - MINUTE_MS, 201, None),
+        (LONGEST_SILENCE_MS + MINUTE_MS, 400, "ends_at_ms: is more than ten years away"),
+        (-1, 400, "ends_at_ms: is over already"),
+    ],
+)
+async def test_a_silence_ends_within_ten_years(
+    a: Manager, later: int, status: int, message: str | None
+) -> None:
+    """One that was to end in the year 287396 would never be looked at again."""
+    silence = {"ends_at_ms": in_ms(later), "reason": "upgrade", "by": "ann"}
+    told, answer = await a.http("POST", "/v1/alarms/silences", silence)
+    assert (told, answer.get("message")) == (status, message)
 
 
 async def listed(manager: Manager, path: str) -> dict[str, tuple[Any, ...]]:

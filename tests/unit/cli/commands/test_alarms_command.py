@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from protocol.default_alarm_rules import DEFAULT_RULES
-from protocol.messages.alarms import AlarmRule
+from protocol.messages.alarms import LONGEST_SILENCE_MS, AlarmRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -214,6 +214,17 @@ def test_a_silence_is_made_and_ended(sparkherd: Callable[..., Run], herd: Script
     }
     herd.on("GET", "/v1/alarms/silences", {"error": "NONE", "silences": [made]})
     assert sparkherd("alarms", "unsilence", "s1", "--manager", herd.url).out == "s1: ended\n"
+
+
+def test_a_silence_for_longer_than_the_manager_takes_is_not_asked_for(
+    sparkherd: Callable[..., Run], herd: ScriptedManager
+) -> None:
+    """The option is named, with its bound."""
+    said = ("--by", "ann", "--reason", "r", "--for-minutes", str(LONGEST_SILENCE_MS // 60_000 + 1))
+    told = sparkherd("alarms", "silence", *said, "--manager", herd.url)
+    assert (told.code, herd.asked("POST")) == (2, [])
+    assert "'--for-minutes'" in told.err
+    assert "1<=x<=5260320" in told.err
 
 
 def test_a_silence_that_is_not_there_is_not_said_to_be_ended(

@@ -21,6 +21,7 @@ from protocol.default_alarm_rules import DEFAULT_RULES
 from protocol.messages.alarm_notice import Severity
 from protocol.messages.alarms import (
     COUNTED_AT_MOST,
+    LONGEST_SILENCE_MS,
     AcknowledgeHerdRequest,
     AcknowledgeRequest,
     Alarm,
@@ -133,6 +134,7 @@ def test_a_silence_says_what_it_is_about_and_when_it_ends() -> None:
         Silence(id="2", ends_at_ms=NOW + HOUR, **named),
         Silence(id="3", ends_at_ms=NOW, **named),
     )
+    assert page().longest_hours * HOUR == LONGEST_SILENCE_MS
     assert [(each.about, each.ends_in, each.call) for each in page(silences=silences).silences] == [
         ("groups g*", "2 h", "DELETE /v1/alarms/silences/1"),
         ("everything", "1 h", "DELETE /v1/alarms/silences/2"),
