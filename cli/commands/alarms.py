@@ -62,22 +62,18 @@ def command() -> None:
 @admin_options
 def list_alarms(client: AdminClient, group: str | None, limit: int, *, as_json: bool) -> None:
     """List what fires, the worst and newest first."""
-    if group is None:
-        answer = _listed(client, limit)
-    else:
-        query = urlencode({"limit": min(limit, PAGE_LENGTH)})
-        answer = client.get(f"{path_of('groups', group, 'alarms')}?{query}", AlarmListResponse)
-    _show(answer, as_json=as_json)
+    path = ALARMS if group is None else path_of("groups", group, "alarms")
+    _show(_listed(client, path, limit), as_json=as_json)
 
 
-def _listed(client: AdminClient, limit: int) -> AlarmListResponse:
-    """The first ones of all groups, page by page."""
+def _listed(client: AdminClient, path: str, limit: int, **asked: object) -> AlarmListResponse:
+    """The first ones of all groups or of one, page by page."""
     found: list[Alarm] = []
     after: str | None = None
     while True:
         place = {} if after is None else {"after": after}
-        asked = urlencode({"limit": min(limit - len(found), PAGE_LENGTH), **place})
-        page = client.get(f"{ALARMS}?{asked}", AlarmListResponse)
+        query = urlencode({"limit": min(limit - len(found), PAGE_LENGTH), **asked, **place})
+        page = client.get(f"{path}?{query}", AlarmListResponse)
         found.extend(page.alarms)
         after = page.next
         if after is None or len(found) >= limit:
@@ -92,8 +88,8 @@ def _listed(client: AdminClient, limit: int) -> AlarmListResponse:
 @admin_options
 def history(client: AdminClient, group: str, limit: int, *, as_json: bool) -> None:
     """List the alarms of a group with those that are over."""
-    query = urlencode({"past": str(limit)})
-    _show(client.get(f"{path_of('groups', group, 'alarms')}?{query}", AlarmListResponse), as_json=as_json)
+    path = path_of("groups", group, "alarms")
+    _show(_listed(client, path, MOST_LISTED, past=limit), as_json=as_json)
 
 
 def _show(answer: AlarmListResponse, *, as_json: bool) -> None:

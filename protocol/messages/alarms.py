@@ -182,17 +182,21 @@ class AlarmListQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GroupAlarmsQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """How many past alarms are told as well, and how many alarms in all at most."""
+    """How many past alarms are told as well, and how many alarms in all at most.
+
+    Of more than `limit` the first ones, or those after a page's `next`, with the same `past`.
+    """
 
     past: Annotated[int, msgspec.Meta(ge=0, le=200)] = 0
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1000
+    after: Annotated[str, msgspec.Meta(max_length=4000)] | None = None
 
 
 class AlarmListResponse(Response, frozen=True, kw_only=True):
     """Alarms, the worst and newest first.
 
     `total` is how many there are; of all groups it is not counted further than 10,000. `next` is what to ask
-    `after` for those that follow, null if there are none; a group's own are one page.
+    `after` for those that follow, null if there are none.
     """
 
     alarms: tuple[Alarm, ...]

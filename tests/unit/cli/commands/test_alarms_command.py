@@ -180,21 +180,38 @@ def test_alarms_are_listed(sparkherd: Callable[..., Run], herd: ScriptedManager)
     assert [path for path, _ in herd.asked("GET")] == [
         "/v1/alarms?limit=1000",
         "/v1/groups/herd/alarms?limit=1000",
-        "/v1/groups/herd/alarms?past=7",
+        "/v1/groups/herd/alarms?limit=1000&past=7",
     ]
 
 
+@pytest.mark.parametrize(
+    ("asked", "path"),
+    [(("list",), "/v1/alarms"), (("list", "--group", "herd"), "/v1/groups/herd/alarms")],
+    ids=["of-all", "of-a-group"],
+)
 def test_the_list_is_asked_for_in_pages_up_to_a_bound(
-    sparkherd: Callable[..., Run], herd: ScriptedManager
+    sparkherd: Callable[..., Run], herd: ScriptedManager, asked: tuple[str, ...], path: str
 ) -> None:
     """What is left out is told; each page begins where the one before has ended."""
-    herd.on("GET", "/v1/alarms", {"error": "NONE", "alarms": [ALARM] * 1000, "total": 10000, "next": "place"})
-    told = sparkherd("alarms", "list", "--limit", "2000", "--manager", herd.url)
+    herd.on("GET", path, {"error": "NONE", "alarms": [ALARM] * 1000, "total": 10000, "next": "place"})
+    told = sparkherd("alarms", *asked, "--limit", "2000", "--manager", herd.url)
     assert (len(told.out.splitlines()), told.err) == (2001, "and at least 8000 more\n")
     assert [path for path, _ in herd.asked("GET")] == [
-        "/v1/alarms?limit=1000",
-        "/v1/alarms?limit=1000&after=place",
+        f"{path}?limit=1000",
+        f"{path}?limit=1000&after=place",
     ]
+
+
+def test_what_is_over_is_listed_behind_more_than_a_page_of_what_fires(
+    sparkherd: Callable[..., Run], herd: ScriptedManager
+) -> None:
+    """All of a group's alarms are gone through: those that are over come last."""
+    path, page = "/v1/groups/herd/alarms", {"error": "NONE", "alarms": [ALARM] * 1000, "total": 1001}
+    over = ALARM | {"state": "resolved", "resolved_at_ms": 2}
+    herd.on("GET", path, page | {"next": "place"})
+    herd.on("GET", f"{path}?limit=1000&past=50&after=place", page | {"alarms": [over]})
+    told = sparkherd("alarms", "history", "herd", "--manager", herd.url)
+    assert (told.out.splitlines()[-1].split()[1], told.err) == ("resolved,", "")
 
 
 def test_a_silence_is_made_and_ended(sparkherd: Callable[..., Run], herd: ScriptedManager) -> None:
