@@ -147,6 +147,13 @@ def rules(client: AdminClient, *, as_json: bool) -> None:
         print_json(answer)
         return
     print_yaml({"rules": [short(rule) for rule in answer.rules]})
+    _tell_unread(answer)
+
+
+def _tell_unread(answer: AlarmRulesResponse) -> None:
+    for each in answer.unread:
+        sentence = f"rule {each.name} of kind {each.kind} is kept and passed over: the manager cannot read it"
+        click.echo(f"{sentence} ({each.why})", err=True)
 
 
 @command.command(
@@ -171,13 +178,14 @@ def apply_command(client: AdminClient, path: str, *, dry_run: bool, as_json: boo
     present = client.get(RULES, AlarmRulesResponse)
     body = {"rules": wanted, "validate_only": dry_run, "if_match": present.etag}
     try:
-        client.call("PUT", RULES, body, into=AlarmRulesResponse)
+        answer = client.call("PUT", RULES, body, into=AlarmRulesResponse)
     except RefusedError as error:
         problems = error.failure.fields.get("problems")
         if not problems:
             raise
         return print_problems(problems)
     _show_changes([*alarm_file.changes(present.rules, wanted)], dry_run=dry_run, as_json=as_json)
+    _tell_unread(answer)
     return DONE
 
 

@@ -94,12 +94,27 @@ class PutAlarmRulesRequest(Request, frozen=True, kw_only=True):
     if_match: Tags | None = None
 
 
+class UnreadAlarmRule(msgspec.Struct, frozen=True):
+    """A rule that is stored and that this manager cannot read, as one of a newer version's; `why` it cannot.
+
+    It counts for nothing there, and stays when the others are replaced, unless one of these has its name.
+    """
+
+    name: str
+    kind: str
+    why: str
+
+
 class AlarmRulesResponse(Response, frozen=True, kw_only=True):
-    """All rules; `version` grows with each change of them, 0 before the first. `etag` goes with it."""
+    """All rules; `version` grows with each change of them, 0 before the first. `etag` goes with it.
+
+    `unread` are those that are stored beside them and passed over.
+    """
 
     rules: tuple[AlarmRule, ...]
     version: int
     etag: str
+    unread: tuple[UnreadAlarmRule, ...] = ()
 
 
 class SilenceRequest(Request, frozen=True, kw_only=True):

@@ -231,9 +231,12 @@ def _look_at_worker(turn: Turn, look: Look, member: Member, under_way: Pass) -> 
 
 
 def _end_others(alarms: GroupAlarms, look: Look, under_way: Pass) -> None:
-    """What no rule is about any more: its task or worker is gone, or its rule."""
+    """What no rule is about any more: its task or worker is gone, or its rule.
+
+    A rule that cannot be read is about something that nobody here knows.
+    """
     for key, row in alarms.firing.items():
-        if key not in under_way.looked_at:
+        if key not in under_way.looked_at and key.rule not in under_way.book.unread:
             look.resolve(row)
     for key in alarms.standings.keys() - under_way.looked_at:
         del alarms.standings[key]

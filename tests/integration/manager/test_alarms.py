@@ -162,6 +162,20 @@ async def test_of_two_who_have_seen_the_same_rules_one_is_refused(a: Manager) ->
     assert (await table.rules()).version == seen.version + 1
 
 
+async def test_a_rule_of_a_newer_version_is_kept_and_told(a: Manager, database: Database) -> None:
+    """It is in the database when this manager comes; others are replaced around it, and the page shows it."""
+    newer = '{"name":"newer","kind":"not_made_yet","x":1}'
+    database.run(f"UPDATE alarm_documents SET version = 1, body = '[{newer}]' WHERE name = 'rules'")
+    await a.node.alarms.read()
+    told = {"name": "newer", "kind": "not_made_yet", "why": "kind: Invalid enum value 'not_made_yet'"}
+    _, answer = await a.http("GET", "/v1/alarms/rules")
+    assert (answer["rules"], answer["unread"]) == ([], [told])
+    status, answer = await a.http("PUT", "/v1/alarms/rules", {"rules": [UNASSIGNED]})
+    assert (status, len(answer["rules"]), answer["unread"]) == (200, 1, [told])
+    stored = database.value("SELECT convert_from(body, 'UTF8') FROM alarm_documents WHERE name = 'rules'")
+    assert stored.startswith(f"[{newer},")
+
+
 async def test_a_tag_that_is_not_the_present_one_is_refused(a: Manager) -> None:
     """With what is there."""
     async with (

@@ -165,6 +165,26 @@ def test_rules_are_printed_as_a_file_has_them(sparkherd: Callable[..., Run], rul
     assert yaml.safe_load(sparkherd("alarms", "rules", "--manager", ruled.url).out) == {"rules": [LAG]}
 
 
+@pytest.mark.parametrize("command", [("rules",), ("apply",)], ids=" ".join)
+def test_rules_that_the_manager_cannot_read_are_told(
+    sparkherd: Callable[..., Run], ruled: ScriptedManager, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    """They are no part of the file, and whoever writes it is to know that they are there."""
+    unread = {"name": "newer", "kind": "k", "why": "kind: Invalid enum value 'k'"}
+    answer = {"error": "NONE", "rules": [LAG], "version": 4, "etag": '"4"', "unread": [unread]}
+    ruled.on("GET", "/v1/alarms/rules", answer)
+    ruled.on("PUT", "/v1/alarms/rules", answer)
+    files = (written(tmp_path, LAG),) if command == ("apply",) else ()
+    told = sparkherd("alarms", *command, *files, "--manager", ruled.url)
+    assert (told.code, told.err) == (
+        0,
+        (
+            "rule newer of kind k is kept and passed over: the manager cannot read it"
+            " (kind: Invalid enum value 'k')\n"
+        ),
+    )
+
+
 def test_alarms_are_listed(sparkherd: Callable[..., Run], herd: ScriptedManager) -> None:
     """Of all groups, of one, and with those that are over."""
     answer = {"error": "NONE", "alarms": [ALARM], "total": 3}

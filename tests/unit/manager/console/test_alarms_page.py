@@ -31,6 +31,7 @@ from protocol.messages.alarms import (
     Silence,
     TaskAlarm,
     TaskAlarmsResponse,
+    UnreadAlarmRule,
 )
 from protocol.roles import Role
 
@@ -167,6 +168,13 @@ def test_what_the_form_shows_is_what_the_api_takes() -> None:
     assert sent.rules == DEFAULT_RULES
     assert view.example == view.document
     assert "labels" not in view.document
+
+
+def test_rules_of_a_newer_version_are_shown_beside_the_form() -> None:
+    """They are no part of the document that is sent."""
+    newer = UnreadAlarmRule("newer", "k", "kind: Invalid enum value 'k'")
+    view = alarm_rules_page(AlarmRulesResponse(rules=(), version=3, etag='"x"', unread=(newer,)))
+    assert (view.unread, json.loads(view.document)) == ((newer,), {"rules": []})
 
 
 @pytest.mark.parametrize(

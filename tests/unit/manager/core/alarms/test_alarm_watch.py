@@ -402,6 +402,19 @@ def test_what_no_rule_is_about_any_more_is_resolved(bench: Watched, how: str) ->
     assert [event.type for event in bench.look()] == ["alarm.resolved"]
 
 
+def test_what_fires_by_a_rule_that_cannot_be_read_goes_on(bench: Watched) -> None:
+    """A newer manager has told of it, and will tell of its end; this one knows nothing of it."""
+    bench.use(LAG)
+    bench.begin("a")
+    bench.runs("a", lag=behind(101))
+    bench.look()
+    bench.book = AlarmBook(unread=frozenset({LAG.name}))
+    bench.take_over()
+    assert bench.look(10 * MINUTE) == []
+    bench.use()
+    assert [event.type for event in bench.look()] == ["alarm.resolved"]
+
+
 def test_the_last_rule_that_fits_counts(bench: Watched) -> None:
     """An exception takes the place of the default; one that is switched off is none at all."""
     bench.use(
