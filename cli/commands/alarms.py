@@ -19,6 +19,7 @@ from cli.views.output import ago, local_time, print_json, print_table, print_yam
 from protocol.errors import RefusedError
 from protocol.messages.alarms import (
     COUNTED_AT_MOST,
+    LONGEST_SILENCE_MS,
     AcknowledgeResponse,
     AlarmListResponse,
     AlarmRulesResponse,
@@ -61,22 +62,18 @@ def command() -> None:
 @admin_options
 def list_alarms(client: AdminClient, group: str | None, limit: int, *, as_json: bool) -> None:
     """List what fires, the worst and newest first."""
-    if group is None:
-        answer = _listed(client, limit)
-    else:
-        query = urlencode({"limit": min(limit, PAGE_LENGTH)})
-        answer = client.get(f"{path_of('groups', group, 'alarms')}?{query}", AlarmListResponse)
-    _show(answer, as_json=as_json)
+    path = ALARMS if group is None else path_of("groups", group, "alarms")
+    _show(_listed(client, path, limit), as_json=as_json)
 
 
-def _listed(client: AdminClient, limit: int) -> AlarmListResponse:
-    """The first ones of all groups, page by page."""
+def _listed(client: AdminClient, path: str, limit: int, **asked: object) -> AlarmListResponse:
+    """The first ones of all groups or of one, page by page."""
     found: list[Alarm] = []
     after: str | None = None
     while True:
         place = {} if after is None else {"after": after}
-        asked = urlencode({"limit": min(limit - len(found), PAGE_LENGTH), **place})
-        page = client.get(f"{ALARMS}?{asked}", AlarmListResponse)
+        query = urlencode({"limit": min(limit - len(found), PAGE_LENGTH), **asked, **place})
+        page = client.get(f"{path}?{query}", AlarmListResponse)
         found.extend(page.alarms)
         after = page.next
         if after is None or len(found) >= limit:
@@ -91,8 +88,8 @@ def _listed(client: AdminClient, limit: int) -> AlarmListResponse:
 @admin_options
 def history(client: AdminClient, group: str, limit: int, *, as_json: bool) -> None:
     """List the alarms of a group with those that are over."""
-    query = urlencode({"past": str(limit)})
-    _show(client.get(f"{path_of('groups', group, 'alarms')}?{query}", AlarmListResponse), as_json=as_json)
+    path = path_of("groups", group, "alarms")
+    _show(_listed(client, path, MOST_LISTED, past=limit), as_json=as_json)
 
 
 def _show(answer: AlarmListResponse, *, as_json: bool) -> None:
@@ -150,6 +147,13 @@ def rules(client: AdminClient, *, as_json: bool) -> None:
         print_json(answer)
         return
     print_yaml({"rules": [short(rule) for rule in answer.rules]})
+    _tell_unread(answer)
+
+
+def _tell_unread(answer: AlarmRulesResponse) -> None:
+    for each in answer.unread:
+        sentence = f"rule {each.name} of kind {each.kind} is kept and passed over: the manager cannot read it"
+        click.echo(f"{sentence} ({each.why})", err=True)
 
 
 @command.command(
@@ -174,13 +178,14 @@ def apply_command(client: AdminClient, path: str, *, dry_run: bool, as_json: boo
     present = client.get(RULES, AlarmRulesResponse)
     body = {"rules": wanted, "validate_only": dry_run, "if_match": present.etag}
     try:
-        client.call("PUT", RULES, body, into=AlarmRulesResponse)
+        answer = client.call("PUT", RULES, body, into=AlarmRulesResponse)
     except RefusedError as error:
         problems = error.failure.fields.get("problems")
         if not problems:
             raise
         return print_problems(problems)
     _show_changes([*alarm_file.changes(present.rules, wanted)], dry_run=dry_run, as_json=as_json)
+    _tell_unread(answer)
     return DONE
 
 
@@ -218,7 +223,12 @@ def silences(client: AdminClient, *, as_json: bool) -> None:
 )
 @click.option("--by", required=True, metavar="NAME", help="Who wants it so.")
 @click.option("--reason", required=True, metavar="TEXT", help="Why.")
-@click.option("--for-minutes", type=click.IntRange(1, 525_600), required=True, help="For how long.")
+@click.option(
+    "--for-minutes",
+    type=click.IntRange(1, LONGEST_SILENCE_MS // MINUTE_MS),
+    required=True,
+    help="For how long; ten years at most.",
+)
 @click.option("--rules", "rules_glob", default="*", metavar="GLOB", help="Only alarms of these rules.")
 @click.option("--groups", default="*", metavar="GLOB", help="Only in these groups.")
 @click.option("--tasks", default="*", metavar="GLOB", help="Only of these tasks, and of no workers.")

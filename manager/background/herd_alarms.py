@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Final, Self
 
+import structlog
+
 from manager.background.supervision import Loop
 from manager.storage.alarm_table import RULES, SILENCES, Versioned
 from manager.storage.base import StorageError
@@ -20,7 +22,10 @@ if TYPE_CHECKING:
     from manager.storage.herd_table import HerdTable
     from protocol.messages.alarms import AlarmRule, Silence
 
-    Use = Callable[[tuple[AlarmRule, ...], tuple[Silence, ...]], None]
+    Use = Callable[[tuple[AlarmRule, ...], tuple[Silence, ...], frozenset[str]], None]
+    """Gets rules, silences, and the names of rules that cannot be read."""
+
+log = structlog.get_logger(__name__)
 
 REFRESH_S: Final = 1.0
 TRIES: Final = 5
@@ -30,6 +35,7 @@ TRIES: Final = 5
 class HerdAlarms:
     """Looks once a second whether either has changed, and hands both to `use` if so; a context manager.
 
+    Rules that this version cannot read are told in the log, once, and passed over.
     While the database cannot be read, what is known goes on to count.
     """
 
@@ -77,8 +83,9 @@ class HerdAlarms:
         if versions.get(SILENCES) != silences.version:
             silences = await self._table.silences()
         if (rules, silences) != (self._rules, self._silences):
+            _tell_unread(self._rules, rules)
             self._rules, self._silences = rules, silences
-            self._use(rules.entries, silences.entries)
+            self._use(rules.entries, silences.entries, frozenset(each.told.name for each in rules.unread))
 
     @property
     def receivers_named(self) -> frozenset[str]:
@@ -134,7 +141,7 @@ class HerdAlarms:
             StorageError: try again later.
         """
         for _ in range(TRIES):
-            version, entries = await self._table.silences()
+            version, entries, _ = await self._table.silences()
             if await self._table.put_silences(change(entries), version):
                 await self.read()
                 return True
@@ -144,7 +151,19 @@ class HerdAlarms:
 def rules_response(present: Versioned[AlarmRule]) -> AlarmRulesResponse:
     """All rules, with the tag that a change of them has to name."""
     etag = etag_of_rules(present.version)
-    return AlarmRulesResponse(rules=present.entries, version=present.version, etag=etag)
+    unread = tuple(each.told for each in present.unread)
+    return AlarmRulesResponse(rules=present.entries, version=present.version, etag=etag, unread=unread)
+
+
+def _tell_unread(before: Versioned[AlarmRule], now: Versioned[AlarmRule]) -> None:
+    known = {each.told for each in before.unread}
+    for told in (each.told for each in now.unread if each.told not in known):
+        log.warning(
+            "a rule of alarms is passed over: this version cannot read it",
+            rule=told.name,
+            kind=told.kind,
+            why=told.why,
+        )
 
 
 def etag_of_rules(version: int) -> str:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from manager.core.alarms.group_place import GroupPlace
 from protocol.connectors import NOTHING, Needs
 from protocol.errands import ErrandKind
 from protocol.etags import ALWAYS, Conditions
@@ -266,10 +267,14 @@ class TaskCostList(Response, frozen=True, kw_only=True):
 
 
 class ListAlarms(Request, frozen=True, kw_only=True):
-    """Show what fires, what is pending, and the `past` last ones that are over; the first `limit` of all."""
+    """Show what fires, what is pending, and the `past` last ones that are over.
+
+    The first `limit` of all, or of those that come `after` a place in that list.
+    """
 
     limit: int
     past: int = 0
+    after: GroupPlace | None = None
 
 
 class AcknowledgeAlarms(Request, frozen=True, kw_only=True):

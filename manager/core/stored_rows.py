@@ -152,7 +152,9 @@ class OwnershipRow(Row, frozen=True, kw_only=True):
     definition says. `blame` is there while workers' deaths are held against the task. `reached` is as of
     the first batch in a checkpoint, and of when the row was stored last: the task may be further. `unsettled`
     says that somebody before may still write for it: no owner since has raised the fence in its sink. `home`
-    are the names that sinks and checkpoints know it by, if these are not the group's and its own.
+    are the names that sinks and checkpoints know it by, if these are not the group's and its own. `restarts`
+    are those after failures, as `manager.core.restart_counts` keeps them; None of a row that is from before
+    there were any.
     """
 
     task: str
@@ -170,6 +172,7 @@ class OwnershipRow(Row, frozen=True, kw_only=True):
     reached: Reached | None = None
     unsettled: bool = False
     home: TaskHome | None = None
+    restarts: bytes | None = None
 
     @property
     def is_quarantined(self) -> bool:

@@ -119,9 +119,14 @@ class CoordinatorRuntime:
         self._serving = False
         self.broken.set()
 
-    def use_alarms(self, rules: tuple[AlarmRule, ...], silences: tuple[Silence, ...]) -> None:
-        """Have all groups looked at by these rules and silences from now on."""
-        self._coordinator.use_alarms(AlarmBook(rules, silences), read_clocks())
+    def use_alarms(
+        self, rules: tuple[AlarmRule, ...], silences: tuple[Silence, ...], unread: frozenset[str]
+    ) -> None:
+        """Have all groups looked at by these rules and silences from now on.
+
+        `unread` are the names of rules that cannot be read.
+        """
+        self._coordinator.use_alarms(AlarmBook(rules, silences, unread), read_clocks())
         self._arm()
 
     # Requests, connections, deadlines.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 from sqlalchemy import BigInteger, Column, LargeBinary, Table, Text, select, update
@@ -11,6 +11,7 @@ from sqlalchemy import BigInteger, Column, LargeBinary, Table, Text, select, upd
 from manager.storage.base import StorageError
 from manager.storage.firing_alarms import read_page
 from manager.storage.schema import METADATA
+from manager.storage.stored_rules import read_rules, with_unread
 from protocol.messages.alarms import AlarmRule, Silence
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from manager.storage.database import Database
     from manager.storage.firing_alarms import FiringPage, FiringQuery
+    from manager.storage.stored_rules import UnreadRule
 
 DOCUMENTS = Table(
     "alarm_documents",
@@ -35,10 +37,14 @@ T = TypeVar("T")
 
 
 class Versioned(NamedTuple, Generic[T]):
-    """What stands in a document, and as of which version; 0 is the one that nobody has written."""
+    """What stands in a document, and as of which version; 0 is the one that nobody has written.
+
+    `unread` are the rules in it that this version cannot read.
+    """
 
     version: int
     entries: tuple[T, ...]
+    unread: tuple[UnreadRule, ...] = ()
 
 
 class AlarmTable:
@@ -53,19 +59,24 @@ class AlarmTable:
 
     async def rules(self) -> Versioned[AlarmRule]:
         """All rules, in their order."""
-        return await self._database.transact(partial(_read, name=RULES, kind=AlarmRule))
+        return await self._database.transact(_read_rules)
 
     async def silences(self) -> Versioned[Silence]:
         """All silences that were kept, ended ones, too."""
-        return await self._database.transact(partial(_read, name=SILENCES, kind=Silence))
+        return await self._database.transact(_read_silences)
 
     async def put_rules(self, rules: Sequence[AlarmRule], seen: int) -> bool:
-        """Replace all rules if they are of the version that was `seen`; returns whether it was done."""
-        return await self._database.transact(partial(_write, name=RULES, entries=rules, seen=seen))
+        """Replace all rules that can be read, if they are of the version that was `seen`.
+
+        Returns:
+            Whether it was done.
+        """
+        return await self._database.transact(partial(_write_rules, rules=rules, seen=seen))
 
     async def put_silences(self, silences: Sequence[Silence], seen: int) -> bool:
         """Replace all silences, unless they are not of the version that was `seen`."""
-        return await self._database.transact(partial(_write, name=SILENCES, entries=silences, seen=seen))
+        body = msgspec.json.encode(tuple(silences))
+        return await self._database.transact(partial(_write, name=SILENCES, body=body, seen=seen))
 
     async def firing(self, asked: FiringQuery) -> FiringPage:
         """Some of what fires in any group, as it is stored; the worst first, then the newest."""
@@ -77,19 +88,41 @@ def _versions(connection: Connection) -> dict[str, int]:
     return {name: version for name, version in found}  # noqa: C416 - rows are no pairs to mypy
 
 
-def _read(connection: Connection, name: str, kind: Any) -> Versioned[Any]:
+def _read_rules(connection: Connection) -> Versioned[AlarmRule]:
+    version, body = _read(connection, RULES)
+    try:
+        return Versioned(version, *read_rules(body))
+    except msgspec.MsgspecError as error:
+        raise _unreadable(RULES, error) from error
+
+
+def _read_silences(connection: Connection) -> Versioned[Silence]:
+    version, body = _read(connection, SILENCES)
+    try:
+        return Versioned(version, msgspec.json.decode(body, type=tuple[Silence, ...]))
+    except msgspec.MsgspecError as error:
+        raise _unreadable(SILENCES, error) from error
+
+
+def _read(connection: Connection, name: str) -> tuple[int, bytes]:
     wanted = select(DOCUMENTS.c.version, DOCUMENTS.c.body).where(DOCUMENTS.c.name == name)
     version, body = connection.execute(wanted).one()
-    try:
-        return Versioned(version, msgspec.json.decode(body, type=tuple[kind, ...]))
-    except msgspec.MsgspecError as error:
-        raise StorageError(f"table alarm_documents, name {name}: {error}") from error
+    return version, body
 
 
-def _write(connection: Connection, name: str, entries: Sequence[Any], seen: int) -> bool:
+def _unreadable(name: str, error: msgspec.MsgspecError) -> StorageError:
+    return StorageError(f"table alarm_documents, name {name}: {error}")
+
+
+def _write_rules(connection: Connection, rules: Sequence[AlarmRule], seen: int) -> bool:
+    """If these are still the rules that were seen, so are those of them that cannot be read."""
+    body = with_unread(rules, _read_rules(connection).unread)
+    return _write(connection, RULES, body, seen)
+
+
+def _write(connection: Connection, name: str, body: bytes, seen: int) -> bool:
     """One conditional statement: of two who have seen the same version one is told that it changed."""
     as_seen = (DOCUMENTS.c.name == name) & (DOCUMENTS.c.version == seen)
-    body = msgspec.json.encode(tuple(entries))
     return bool(
         connection.execute(update(DOCUMENTS).where(as_seen).values(version=seen + 1, body=body)).rowcount
     )

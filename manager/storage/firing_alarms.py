@@ -6,14 +6,12 @@ never, whatever begins and ends meanwhile. An alarm that begins between two page
 
 from __future__ import annotations
 
-import binascii
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import msgspec
 from sqlalchemy import false, func, literal, or_, select, true, tuple_, union_all
 
 from manager.core.stored_rows import AlarmRow
+from manager.core.written_places import read_place, written
 from manager.storage.schema import IS_FIRING, TABLES
 from protocol.messages.alarm_notice import Severity
 from protocol.messages.alarms import COUNTED_AT_MOST
@@ -41,16 +39,12 @@ class Place(NamedTuple):
 
     def written(self) -> str:
         """As `next` has it: a text that fits into an address."""
-        return urlsafe_b64encode(msgspec.json.encode(self)).rstrip(b"=").decode()
+        return written(self)
 
 
-def place_of(written: str) -> Place | None:
+def place_of(text: str) -> Place | None:
     """The place that was `written`; None if it is none."""
-    try:
-        padded = written.encode() + b"=" * (-len(written) % 4)
-        return msgspec.json.decode(urlsafe_b64decode(padded), type=Place)
-    except (binascii.Error, msgspec.MsgspecError, UnicodeError):
-        return None
+    return read_place(text, Place)
 
 
 class FiringQuery(NamedTuple):

@@ -156,6 +156,7 @@ TABLES: dict[type[Row], Table] = {
         Column("reached", Json(Reached | None)),
         Column("unsettled", Boolean, nullable=False),
         Column("home", Json(TaskHome | None)),
+        Column("restarts", LargeBinary),
     ),
     TransferRow: Table(
         "transfers",

@@ -17,6 +17,8 @@ MOST_SILENCES: Final = 500
 MOST_OF_A_RULE: Final = 100
 """Receivers, and labels."""
 MAX_GLOB_LENGTH: Final = 249
+LONGEST_SILENCE_MS: Final = 3653 * 86_400_000
+"""Ten years, the leap days among them."""
 COUNTED_AT_MOST: Final = 10_000
 """How many alarms of all groups fire is not counted further: that would read all of them."""
 Glob = Annotated[
@@ -92,16 +94,34 @@ class PutAlarmRulesRequest(Request, frozen=True, kw_only=True):
     if_match: Tags | None = None
 
 
+class UnreadAlarmRule(msgspec.Struct, frozen=True):
+    """A rule that is stored and that this manager cannot read, as one of a newer version's; `why` it cannot.
+
+    It counts for nothing there, and stays when the others are replaced, unless one of these has its name.
+    """
+
+    name: str
+    kind: str
+    why: str
+
+
 class AlarmRulesResponse(Response, frozen=True, kw_only=True):
-    """All rules; `version` grows with each change of them, 0 before the first. `etag` goes with it."""
+    """All rules; `version` grows with each change of them, 0 before the first. `etag` goes with it.
+
+    `unread` are those that are stored beside them and passed over.
+    """
 
     rules: tuple[AlarmRule, ...]
     version: int
     etag: str
+    unread: tuple[UnreadAlarmRule, ...] = ()
 
 
 class SilenceRequest(Request, frozen=True, kw_only=True):
-    """Tell nobody of some alarms until `ends_at_ms` (since 1970); `reason` and `by` are for people."""
+    """Tell nobody of some alarms until `ends_at_ms` (since 1970), which is in ten years at the latest.
+
+    `reason` and `by` are for people.
+    """
 
     ends_at_ms: PositiveMillis
     reason: Reason
@@ -177,17 +197,21 @@ class AlarmListQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GroupAlarmsQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """How many past alarms are told as well, and how many alarms in all at most."""
+    """How many past alarms are told as well, and how many alarms in all at most.
+
+    Of more than `limit` the first ones, or those after a page's `next`, with the same `past`.
+    """
 
     past: Annotated[int, msgspec.Meta(ge=0, le=200)] = 0
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1000
+    after: Annotated[str, msgspec.Meta(max_length=4000)] | None = None
 
 
 class AlarmListResponse(Response, frozen=True, kw_only=True):
     """Alarms, the worst and newest first.
 
     `total` is how many there are; of all groups it is not counted further than 10,000. `next` is what to ask
-    `after` for those that follow, null if there are none; a group's own are one page.
+    `after` for those that follow, null if there are none.
     """
 
     alarms: tuple[Alarm, ...]

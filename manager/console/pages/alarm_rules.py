@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from manager.console.page_data import PageData
-    from protocol.messages.alarms import AlarmRulesResponse
+    from protocol.messages.alarms import AlarmRulesResponse, UnreadAlarmRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,17 @@ class KindLine:
 
 @dataclass(frozen=True, slots=True)
 class AlarmRulesPage:
-    """What the page shows; `etag` is the rules' as they were read, `example` what to begin with."""
+    """What the page shows; `etag` is the rules' as they were read, `example` what to begin with.
+
+    `unread` are rules of a newer version, which are kept.
+    """
 
     version: int
     etag: str
     document: str
     example: str
     kinds: tuple[KindLine, ...]
+    unread: tuple[UnreadAlarmRule, ...]
 
 
 async def alarm_rules(page_data: PageData, request: PageRequest) -> Page:  # noqa: ARG001 - as every page is made
@@ -56,6 +60,7 @@ def alarm_rules_page(told: AlarmRulesResponse) -> AlarmRulesPage:
         kinds=tuple(
             KindLine(kind.value, traits.meaning, traits.unit or "") for kind, traits in TRAITS.items()
         ),
+        unread=told.unread,
     )
 
 

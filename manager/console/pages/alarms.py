@@ -16,7 +16,12 @@ from manager.storage.firing_alarms import FiringQuery, place_of
 from protocol.alarm_hints import Subject, hint_for
 from protocol.alarm_kinds import TRAITS, About
 from protocol.messages.alarm_notice import Severity
-from protocol.messages.alarms import COUNTED_AT_MOST, AcknowledgeHerdRequest, AcknowledgeRequest
+from protocol.messages.alarms import (
+    COUNTED_AT_MOST,
+    LONGEST_SILENCE_MS,
+    AcknowledgeHerdRequest,
+    AcknowledgeRequest,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -112,7 +117,7 @@ class AlarmsPage:
     """What the page shows. `path` leads to the first page of the list, `following` to the next one.
 
     There are `total` alarms, or more if it `is_more`. Rules and silences are the herd's: without
-    `is_of_herd`, to a token of some groups, they are not shown.
+    `is_of_herd`, to a token of some groups, they are not shown. A silence takes `longest_hours` at most.
     """
 
     now_ms: int
@@ -127,6 +132,7 @@ class AlarmsPage:
     silences: tuple[SilenceLine, ...]
     by: str
     is_of_herd: bool
+    longest_hours: int = LONGEST_SILENCE_MS // 3_600_000
 
 
 @dataclass(frozen=True, slots=True)

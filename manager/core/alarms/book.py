@@ -19,11 +19,12 @@ class AlarmBook:
     """All there is, as of one moment; `is_known` is False before anything was read.
 
     `by_name` has the rules that are switched on; a rule that is switched off still takes the place of those
-    before it.
+    before it. `unread` are the names of rules that a newer version has made: what fires by these goes on.
     """
 
     rules: tuple[AlarmRule, ...] = ()
     silences: tuple[Silence, ...] = ()
+    unread: frozenset[str] = frozenset()
     is_known: bool = True
     by_name: dict[str, AlarmRule] = field(init=False, default_factory=dict)
 

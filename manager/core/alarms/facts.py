@@ -29,7 +29,7 @@ CLEAR = Reading(0.0)
 
 
 class Restarts(NamedTuple):
-    """How often a task was restarted; `is_all` unless there may have been more before anybody looked."""
+    """How often a task was restarted; `is_all` unless there may have been more before anybody counted."""
 
     times: int
     is_all: bool
@@ -38,7 +38,7 @@ class Restarts(NamedTuple):
 class TaskFacts(NamedTuple):
     """A task as it stands; `state_since_ms` is since 1970, `metrics` are those of its last report.
 
-    `restarts` counts those since a moment (since 1970). It is asked only by rules of that kind.
+    `restarts` counts those within a window, in milliseconds. It is asked only by rules of that kind.
     """
 
     target: Target

@@ -115,9 +115,12 @@ def _look_at_managers(rule: AlarmRule, facts: HerdFacts, look: Look, at: Moment)
 
 
 def _end_others(alarms: GroupAlarms, look: Look, under_way: Pass) -> None:
-    """What no rule is about any more: its manager has ended in order, or its rule is gone."""
+    """What no rule is about any more: its manager has ended in order, or its rule is gone.
+
+    A rule that cannot be read is about something that nobody here knows.
+    """
     for key, row in alarms.firing.items():
-        if key not in under_way.looked_at:
+        if key not in under_way.looked_at and key.rule not in under_way.book.unread:
             look.resolve(row)
     for key in alarms.standings.keys() - under_way.looked_at:
         del alarms.standings[key]

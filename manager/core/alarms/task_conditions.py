@@ -100,8 +100,8 @@ def _failed(_: AlarmRule, facts: TaskFacts, __: TaskSeen, ___: int, ____: int) -
     return UNKNOWN if facts.state in BETWEEN else CLEAR
 
 
-def _restarting(rule: AlarmRule, facts: TaskFacts, _: TaskSeen, __: int, wall_ms: int) -> Reading:
-    counted = facts.restarts(wall_ms - rule.window_ms)
+def _restarting(rule: AlarmRule, facts: TaskFacts, _: TaskSeen, __: int, ___: int) -> Reading:
+    counted = facts.restarts(rule.window_ms)
     return Reading(float(counted.times), at_least=not counted.is_all)
 
 

@@ -22,16 +22,16 @@ from manager.core.alarms.findings import MEMBER, TASK, Finding
 from manager.core.alarms.life import Moment
 from manager.core.alarms.looking import Look
 from manager.core.alarms.seen import TaskSeen, WorkerSeen
+from manager.core.restart_counts import count
 from manager.core.tasks import lag
 from protocol.messages.events import EventType
-from protocol.states import TaskState
 
 if TYPE_CHECKING:
     from manager.core.alarms.alarms import GroupAlarms
     from manager.core.alarms.findings import Batch
     from manager.core.group import Group
     from manager.core.member import Member
-    from manager.core.stored_rows import AlarmRow
+    from manager.core.stored_rows import AlarmRow, OwnershipRow
     from manager.core.turn import Turn
     from protocol.messages.alarms import AlarmRule
 
@@ -189,23 +189,16 @@ def facts_of(turn: Turn, task: str) -> TaskFacts:
         batch_id=progress.batch_id if progress is not None else None,
         metrics=progress.metrics if progress is not None else None,
         lag=lag.shown(turn, task),
-        restarts=partial(_restarts, turn.group, task),
+        restarts=partial(_restarts, turn, row),
     )
 
 
-def _restarts(group: Group, task: str, since_ms: int) -> Restarts:
-    """By the task's history, which is in memory: of before the group was taken up nobody knows."""
-    history = group.tasks.history
-    count, later = 0, None
-    for line in history.newest_first(task):
-        if later == TaskState.RESTARTING.value and line.state != later:
-            count += 1
-        if line.at_ms < since_ms:
-            later = None
-            break
-        later = line.state
-    count += later == TaskState.RESTARTING.value
-    return Restarts(count, history.since_ms is None or history.since_ms <= since_ms)
+def _restarts(turn: Turn, row: OwnershipRow, window_ms: int) -> Restarts:
+    """Of before there were counts, and of before the group was taken up then, nobody knows."""
+    wall_ms, since_ms = turn.instant.wall, turn.group.tasks.history.since_ms
+    times = count(row.restarts or b"", window_ms, wall_ms)
+    is_all = row.restarts is not None or since_ms is None or since_ms <= wall_ms - window_ms
+    return Restarts(times, is_all)
 
 
 def _causes(group: Group, task: str) -> tuple[str, ...]:
@@ -238,9 +231,12 @@ def _look_at_worker(turn: Turn, look: Look, member: Member, under_way: Pass) -> 
 
 
 def _end_others(alarms: GroupAlarms, look: Look, under_way: Pass) -> None:
-    """What no rule is about any more: its task or worker is gone, or its rule."""
+    """What no rule is about any more: its task or worker is gone, or its rule.
+
+    A rule that cannot be read is about something that nobody here knows.
+    """
     for key, row in alarms.firing.items():
-        if key not in under_way.looked_at:
+        if key not in under_way.looked_at and key.rule not in under_way.book.unread:
             look.resolve(row)
     for key in alarms.standings.keys() - under_way.looked_at:
         del alarms.standings[key]

@@ -168,6 +168,7 @@ def start_over(turn: Turn, row: TaskRow, reached: Reached | None = None) -> None
         lost_by=None,
         blame=None,
         reached=reached,
+        restarts=b"",
     )
 
 

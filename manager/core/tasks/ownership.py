@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from manager.core.restart_counts import and_one
 from manager.core.task_registry import LIVE_STATES
 from manager.core.tasks import former_owners
 from protocol.fencing import next_number
@@ -111,6 +112,8 @@ def store_state(turn: Turn, row: OwnershipRow) -> None:
     if row.state is before.state:
         turn.put(row)
         return
+    if row.state is TaskState.RESTARTING:
+        row = msgspec.structs.replace(row, restarts=and_one(before.restarts or b"", turn.instant.wall))
     turn.update(row, since_ms=turn.instant.wall)
     if row.state in TOLD:
         _tell(turn, row, before.owner)

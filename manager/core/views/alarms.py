@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from heapq import nlargest
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from manager.core import checks
 from manager.core.alarms.alarms import Key
 from manager.core.alarms.findings import manager_of, member_of, task_of
+from manager.core.views.alarm_pages import page_of
+from manager.core.written_places import written
 from protocol.messages.alarm_notice import Severity
 from protocol.messages.alarms import Alarm, AlarmListResponse
 
@@ -24,46 +24,21 @@ if TYPE_CHECKING:
 FIRING: Final = "firing"
 PENDING: Final = "pending"
 RESOLVED: Final = "resolved"
-_STATES: Final = (FIRING, PENDING, RESOLVED)
-_SEVERITIES: Final = tuple(reversed(Severity))
 
 
 def list_alarms(turn: Turn, request: ListAlarms, parked: Parked) -> None:
     """Answer with what fires and what is pending in the group; past ones as far as they are asked for."""
     group, alarms = turn.group, turn.group.alarms
     checks.known(group)
-    firing = _worst_firing(alarms, request.limit)
-    pending = _pending(alarms)
-    past = nlargest(request.past, alarms.past.values(), key=lambda row: row.resolved_at_ms)
-    found = [shown(row, alarms.book, turn.instant.wall, alarms) for row in (*firing, *past)]
-    found += [_as_pending(turn, key) for key in _worst_pending(alarms, pending, request.limit - len(firing))]
-    total = len(alarms.firing) + len(pending) + len(past)
-    in_order = tuple(sorted(found, key=_place)[: request.limit])
-    turn.answer(parked, AlarmListResponse(alarms=in_order, total=total))
-
-
-def _worst_firing(alarms: GroupAlarms, limit: int) -> list[AlarmRow]:
-    """And of these the newest, which have come last: only what is told is made ready to be told."""
-    chosen: list[AlarmRow] = []
-    for severity in _SEVERITIES:
-        found = (row for row in reversed(alarms.firing.values()) if row.severity == severity)
-        chosen += islice(found, limit - len(chosen))
-    return chosen
-
-
-def _worst_pending(alarms: GroupAlarms, pending: list[Key], limit: int) -> list[Key]:
-    chosen: list[Key] = []
-    for severity in _SEVERITIES:
-        rules = {name for name, rule in alarms.book.by_name.items() if rule.severity is severity}
-        chosen += islice((key for key in reversed(pending) if key.rule in rules), limit - len(chosen))
-    return chosen
-
-
-def _place(alarm: Alarm) -> tuple[object, ...]:
-    newest = -(alarm.resolved_at_ms or alarm.fired_at_ms or alarm.since_ms)
-    severity = 0 if alarm.state == RESOLVED else _SEVERITIES.index(alarm.severity)
-    subject = alarm.task or alarm.member or alarm.manager or ""
-    return _STATES.index(alarm.state), severity, newest, alarm.rule, subject
+    page = page_of(alarms, request.past, request.limit, request.after)
+    found = (
+        _as_pending(turn, each)
+        if isinstance(each, Key)
+        else shown(each, alarms.book, turn.instant.wall, alarms)
+        for each in page.listed
+    )
+    following = None if page.following is None else written(page.following)
+    turn.answer(parked, AlarmListResponse(alarms=tuple(found), total=page.total, next=following))
 
 
 def shown(row: AlarmRow, book: AlarmBook, wall_ms: int, alarms: GroupAlarms | None = None) -> Alarm:
@@ -93,16 +68,6 @@ def shown(row: AlarmRow, book: AlarmBook, wall_ms: int, alarms: GroupAlarms | No
         silenced=not is_over and book.is_silenced(row.rule, row.group, task, wall_ms),
         receivers=row.receivers,
     )
-
-
-def _pending(alarms: GroupAlarms) -> list[Key]:
-    """All of them, the newest last."""
-    rules = alarms.book.by_name
-    return [
-        key
-        for key, standing in alarms.standings.items()
-        if standing.pending_since is not None and key.rule in rules
-    ]
 
 
 def _as_pending(turn: Turn, key: Key) -> Alarm:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import time
 import uuid
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from manager.background.herd_alarms import etag_of_rules, rules_response
 from manager.core.alarms.book import AlarmBook
 from manager.core.alarms.checking import problems_of
 from manager.core.alarms.findings import MANAGER, MEMBER, TASK
+from manager.core.alarms.group_place import GroupPlace
 from manager.core.commands import AcknowledgeAlarms, ListAlarms
 from manager.core.tasks.task_lists import refused_list
 from manager.core.views.alarms import shown
+from manager.core.written_places import read_place
 from manager.http.authorization import caller_of
 from manager.http.endpoint import CREATED, OK, Endpoint
 from manager.http.front.replying import reply
-from manager.storage.firing_alarms import FiringQuery, place_of
+from manager.storage.firing_alarms import FiringQuery, Place
 from protocol.errors import ErrorCode, RefusedError
 from protocol.etags import Conditions
 from protocol.messages import alarms as messages
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
     Change = Callable[[tuple[Silence, ...]], tuple[Silence, ...]]
 
+AnyPlace = TypeVar("AnyPlace", Place, GroupPlace)
 RULES: Final = "/v1/alarms/rules"
 SILENCES: Final = "/v1/alarms/silences"
 ACKNOWLEDGE: Final = "/v1/alarms/acknowledge"
@@ -221,8 +224,7 @@ class AlarmHandlers:
     async def silence(self, call: Call[messages.SilenceRequest, None]) -> Outcome:
         """One more; those that have ended are forgotten meanwhile."""
         body, now_ms = call.body, _now_ms()
-        if body.ends_at_ms <= now_ms:
-            raise RefusedError(ErrorCode.INVALID_REQUEST, "ends_at_ms: is over already")
+        _require_end(body.ends_at_ms, now_ms)
         new = messages.Silence(
             id=uuid.uuid4().hex[:12],
             ends_at_ms=body.ends_at_ms,
@@ -251,7 +253,9 @@ class AlarmHandlers:
 
     async def of_group(self, call: Call[None, messages.GroupAlarmsQuery]) -> Outcome:
         """By the manager that has the group, which alone knows what is pending."""
-        command = ListAlarms(past=call.asked.past, limit=call.asked.limit)
+        asked = call.asked
+        after = _place(asked.after, GroupPlace)
+        command = ListAlarms(past=asked.past, limit=asked.limit, after=after)
         return await self._runtime.ask(call.group, command)
 
     async def acknowledge(self, call: Call[messages.AcknowledgeRequest, None]) -> Outcome:
@@ -284,9 +288,7 @@ class AlarmHandlers:
 
 
 def _query(asked: messages.AlarmListQuery, caller: Caller) -> FiringQuery:
-    after = None if asked.after is None else place_of(asked.after)
-    if after is None and asked.after is not None:
-        raise RefusedError(ErrorCode.INVALID_REQUEST, "after: is not the next of a page of alarms")
+    after = _place(asked.after, Place)
     return FiringQuery(
         limit=asked.limit,
         may_know=caller.groups,
@@ -297,6 +299,13 @@ def _query(asked: messages.AlarmListQuery, caller: Caller) -> FiringQuery:
     )
 
 
+def _place(text: str | None, kind: type[AnyPlace]) -> AnyPlace | None:
+    place = None if text is None else read_place(text, kind)
+    if place is None and text is not None:
+        raise RefusedError(ErrorCode.INVALID_REQUEST, "after: is not the next of a page of alarms")
+    return place
+
+
 def _require(conditions: Conditions, etag: str) -> None:
     if conditions.is_other(etag):
         message = "If-Match: the rules have been changed since"
@@ -304,6 +313,13 @@ def _require(conditions: Conditions, etag: str) -> None:
     if conditions.is_same(etag):
         message = "If-None-Match: there are such rules already"
         raise RefusedError(ErrorCode.PRECONDITION_FAILED, message, etag=etag)
+
+
+def _require_end(ends_at_ms: int, now_ms: int) -> None:
+    if ends_at_ms <= now_ms:
+        raise RefusedError(ErrorCode.INVALID_REQUEST, "ends_at_ms: is over already")
+    if ends_at_ms - now_ms > messages.LONGEST_SILENCE_MS:
+        raise RefusedError(ErrorCode.INVALID_REQUEST, "ends_at_ms: is more than ten years away")
 
 
 def _present(kept: Sequence[Silence], now_ms: int) -> tuple[Silence, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import aiohttp
 import pytest
 
 from manager.core.tasks import alarm_watch
+from protocol.messages.alarms import LONGEST_SILENCE_MS
 from tests.fakes.turns import PATIENCE_S
 from tests.integration.manager.managers import started
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 GROUP = "g1"
+MINUTE_MS = 60_000
 UNASSIGNED = {"name": "unassigned", "kind": "unassigned", "receivers": ["ops"]}
 DEFINITION = {"entrypoint": "a:b"}
 
@@ -96,7 +99,7 @@ async def test_an_alarm_is_seen_acknowledged_silenced_and_resolved_over_http(a: 
     assert (status, answer["version"]) == (200, 0)
     status, answer = await a.http("PUT", "/v1/alarms/rules", {"rules": [UNASSIGNED]})
     assert (status, answer["version"], answer["etag"]) == (200, 1, '"1"')
-    silence = {"ends_at_ms": 2**52, "reason": "upgrade", "by": "ann", "tasks": "quiet*"}
+    silence = {"ends_at_ms": in_ms(MINUTE_MS), "reason": "upgrade", "by": "ann", "tasks": "quiet*"}
     status, answer = await a.http("POST", "/v1/alarms/silences", silence)
     assert status == 201
     await create(a, "quiet1")
@@ -105,7 +108,11 @@ async def test_an_alarm_is_seen_acknowledged_silenced_and_resolved_over_http(a: 
     path = f"/v1/groups/{GROUP}/alarms"
     assert (await a.http("POST", f"{path}/acknowledge", acknowledged))[1]["acknowledged"] == 1
     assert (await a.http("POST", f"{path}/acknowledge", acknowledged))[1]["acknowledged"] == 0
+    status, refused = await a.http("GET", f"{path}?after=x")
+    assert (status, refused["message"]) == (400, "after: is not the next of a page of alarms")
     of_group = await listed(a, path)
+    _, first = await a.http("GET", f"{path}?limit=1")
+    assert [*(await listed(a, f"{path}?after={first['next']}", whole=False))] == [*of_group][1:]
     assert of_group == await listed(a, "/v1/alarms")
     assert of_group == {"loud": ("firing", "bob", False), "quiet1": ("firing", None, True)}
     await a.http("DELETE", f"/v1/alarms/silences/{answer['silence']['id']}")
@@ -115,11 +122,32 @@ async def test_an_alarm_is_seen_acknowledged_silenced_and_resolved_over_http(a: 
     assert (await listed(a, f"{path}?past=200"))["loud"] == ("resolved", "bob", False)
 
 
-async def listed(manager: Manager, path: str) -> dict[str, tuple[Any, ...]]:
+def in_ms(later: int) -> int:
+    return int(time.time() * 1000) + later
+
+
+@pytest.mark.parametrize(
+    ("later", "status", "message"),
+    [
+        (LONGEST_SILENCE_MS - MINUTE_MS, 201, None),
+        (LONGEST_SILENCE_MS + MINUTE_MS, 400, "ends_at_ms: is more than ten years away"),
+        (-1, 400, "ends_at_ms: is over already"),
+    ],
+)
+async def test_a_silence_ends_within_ten_years(
+    a: Manager, later: int, status: int, message: str | None
+) -> None:
+    """One that was to end in the year 287396 would never be looked at again."""
+    silence = {"ends_at_ms": in_ms(later), "reason": "upgrade", "by": "ann"}
+    told, answer = await a.http("POST", "/v1/alarms/silences", silence)
+    assert (told, answer.get("message")) == (status, message)
+
+
+async def listed(manager: Manager, path: str, *, whole: bool = True) -> dict[str, tuple[Any, ...]]:
     """The alarms that are answered, by task."""
     _, answer = await manager.http("GET", path)
     assert answer["error"] == "NONE", answer
-    assert answer["total"] == len(answer["alarms"])
+    assert not whole or answer["total"] == len(answer["alarms"])
     return {
         each["task"]: (each["state"], each["acknowledged_by"], each["silenced"]) for each in answer["alarms"]
     }
@@ -132,6 +160,20 @@ async def test_of_two_who_have_seen_the_same_rules_one_is_refused(a: Manager) ->
     assert await table.put_rules((), seen.version)
     assert not await table.put_rules((), seen.version)
     assert (await table.rules()).version == seen.version + 1
+
+
+async def test_a_rule_of_a_newer_version_is_kept_and_told(a: Manager, database: Database) -> None:
+    """It is in the database when this manager comes; others are replaced around it, and the page shows it."""
+    newer = '{"name":"newer","kind":"not_made_yet","x":1}'
+    database.run(f"UPDATE alarm_documents SET version = 1, body = '[{newer}]' WHERE name = 'rules'")
+    await a.node.alarms.read()
+    told = {"name": "newer", "kind": "not_made_yet", "why": "kind: Invalid enum value 'not_made_yet'"}
+    _, answer = await a.http("GET", "/v1/alarms/rules")
+    assert (answer["rules"], answer["unread"]) == ([], [told])
+    status, answer = await a.http("PUT", "/v1/alarms/rules", {"rules": [UNASSIGNED]})
+    assert (status, len(answer["rules"]), answer["unread"]) == (200, 1, [told])
+    stored = database.value("SELECT convert_from(body, 'UTF8') FROM alarm_documents WHERE name = 'rules'")
+    assert stored.startswith(f"[{newer},")
 
 
 async def test_a_tag_that_is_not_the_present_one_is_refused(a: Manager) -> None:

@@ -76,7 +76,11 @@ ROWS: tuple[Row, ...] = (
     ),
     OwnershipRow(group="g", task="t", token=3, owner="m1", state=TaskState.FAILED, cause="no such path"),
     OwnershipRow(
-        group="g", task="u", token=9, reset=TaskReset(2, {"startingOffsets": "ü", "a": 1, "b": 1.5})
+        group="g",
+        task="u",
+        token=9,
+        reset=TaskReset(2, {"startingOffsets": "ü", "a": 1, "b": 1.5}),
+        restarts=b"\x00\xff'",
     ),
     *(
         RebalanceRow(

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from protocol.default_alarm_rules import DEFAULT_RULES
-from protocol.messages.alarms import AlarmRule
+from protocol.messages.alarms import LONGEST_SILENCE_MS, AlarmRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -165,6 +165,26 @@ def test_rules_are_printed_as_a_file_has_them(sparkherd: Callable[..., Run], rul
     assert yaml.safe_load(sparkherd("alarms", "rules", "--manager", ruled.url).out) == {"rules": [LAG]}
 
 
+@pytest.mark.parametrize("command", [("rules",), ("apply",)], ids=" ".join)
+def test_rules_that_the_manager_cannot_read_are_told(
+    sparkherd: Callable[..., Run], ruled: ScriptedManager, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    """They are no part of the file, and whoever writes it is to know that they are there."""
+    unread = {"name": "newer", "kind": "k", "why": "kind: Invalid enum value 'k'"}
+    answer = {"error": "NONE", "rules": [LAG], "version": 4, "etag": '"4"', "unread": [unread]}
+    ruled.on("GET", "/v1/alarms/rules", answer)
+    ruled.on("PUT", "/v1/alarms/rules", answer)
+    files = (written(tmp_path, LAG),) if command == ("apply",) else ()
+    told = sparkherd("alarms", *command, *files, "--manager", ruled.url)
+    assert (told.code, told.err) == (
+        0,
+        (
+            "rule newer of kind k is kept and passed over: the manager cannot read it"
+            " (kind: Invalid enum value 'k')\n"
+        ),
+    )
+
+
 def test_alarms_are_listed(sparkherd: Callable[..., Run], herd: ScriptedManager) -> None:
     """Of all groups, of one, and with those that are over."""
     answer = {"error": "NONE", "alarms": [ALARM], "total": 3}
@@ -180,21 +200,38 @@ def test_alarms_are_listed(sparkherd: Callable[..., Run], herd: ScriptedManager)
     assert [path for path, _ in herd.asked("GET")] == [
         "/v1/alarms?limit=1000",
         "/v1/groups/herd/alarms?limit=1000",
-        "/v1/groups/herd/alarms?past=7",
+        "/v1/groups/herd/alarms?limit=1000&past=7",
     ]
 
 
+@pytest.mark.parametrize(
+    ("asked", "path"),
+    [(("list",), "/v1/alarms"), (("list", "--group", "herd"), "/v1/groups/herd/alarms")],
+    ids=["of-all", "of-a-group"],
+)
 def test_the_list_is_asked_for_in_pages_up_to_a_bound(
-    sparkherd: Callable[..., Run], herd: ScriptedManager
+    sparkherd: Callable[..., Run], herd: ScriptedManager, asked: tuple[str, ...], path: str
 ) -> None:
     """What is left out is told; each page begins where the one before has ended."""
-    herd.on("GET", "/v1/alarms", {"error": "NONE", "alarms": [ALARM] * 1000, "total": 10000, "next": "place"})
-    told = sparkherd("alarms", "list", "--limit", "2000", "--manager", herd.url)
+    herd.on("GET", path, {"error": "NONE", "alarms": [ALARM] * 1000, "total": 10000, "next": "place"})
+    told = sparkherd("alarms", *asked, "--limit", "2000", "--manager", herd.url)
     assert (len(told.out.splitlines()), told.err) == (2001, "and at least 8000 more\n")
     assert [path for path, _ in herd.asked("GET")] == [
-        "/v1/alarms?limit=1000",
-        "/v1/alarms?limit=1000&after=place",
+        f"{path}?limit=1000",
+        f"{path}?limit=1000&after=place",
     ]
+
+
+def test_what_is_over_is_listed_behind_more_than_a_page_of_what_fires(
+    sparkherd: Callable[..., Run], herd: ScriptedManager
+) -> None:
+    """All of a group's alarms are gone through: those that are over come last."""
+    path, page = "/v1/groups/herd/alarms", {"error": "NONE", "alarms": [ALARM] * 1000, "total": 1001}
+    over = ALARM | {"state": "resolved", "resolved_at_ms": 2}
+    herd.on("GET", path, page | {"next": "place"})
+    herd.on("GET", f"{path}?limit=1000&past=50&after=place", page | {"alarms": [over]})
+    told = sparkherd("alarms", "history", "herd", "--manager", herd.url)
+    assert (told.out.splitlines()[-1].split()[1], told.err) == ("resolved,", "")
 
 
 def test_a_silence_is_made_and_ended(sparkherd: Callable[..., Run], herd: ScriptedManager) -> None:
@@ -214,6 +251,17 @@ def test_a_silence_is_made_and_ended(sparkherd: Callable[..., Run], herd: Script
     }
     herd.on("GET", "/v1/alarms/silences", {"error": "NONE", "silences": [made]})
     assert sparkherd("alarms", "unsilence", "s1", "--manager", herd.url).out == "s1: ended\n"
+
+
+def test_a_silence_for_longer_than_the_manager_takes_is_not_asked_for(
+    sparkherd: Callable[..., Run], herd: ScriptedManager
+) -> None:
+    """The option is named, with its bound."""
+    said = ("--by", "ann", "--reason", "r", "--for-minutes", str(LONGEST_SILENCE_MS // 60_000 + 1))
+    told = sparkherd("alarms", "silence", *said, "--manager", herd.url)
+    assert (told.code, herd.asked("POST")) == (2, [])
+    assert "'--for-minutes'" in told.err
+    assert "1<=x<=5260320" in told.err
 
 
 def test_a_silence_that_is_not_there_is_not_said_to_be_ended(

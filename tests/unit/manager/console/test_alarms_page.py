@@ -21,6 +21,7 @@ from protocol.default_alarm_rules import DEFAULT_RULES
 from protocol.messages.alarm_notice import Severity
 from protocol.messages.alarms import (
     COUNTED_AT_MOST,
+    LONGEST_SILENCE_MS,
     AcknowledgeHerdRequest,
     AcknowledgeRequest,
     Alarm,
@@ -30,6 +31,7 @@ from protocol.messages.alarms import (
     Silence,
     TaskAlarm,
     TaskAlarmsResponse,
+    UnreadAlarmRule,
 )
 from protocol.roles import Role
 
@@ -133,6 +135,7 @@ def test_a_silence_says_what_it_is_about_and_when_it_ends() -> None:
         Silence(id="2", ends_at_ms=NOW + HOUR, **named),
         Silence(id="3", ends_at_ms=NOW, **named),
     )
+    assert page().longest_hours * HOUR == LONGEST_SILENCE_MS
     assert [(each.about, each.ends_in, each.call) for each in page(silences=silences).silences] == [
         ("groups g*", "2 h", "DELETE /v1/alarms/silences/1"),
         ("everything", "1 h", "DELETE /v1/alarms/silences/2"),
@@ -165,6 +168,13 @@ def test_what_the_form_shows_is_what_the_api_takes() -> None:
     assert sent.rules == DEFAULT_RULES
     assert view.example == view.document
     assert "labels" not in view.document
+
+
+def test_rules_of_a_newer_version_are_shown_beside_the_form() -> None:
+    """They are no part of the document that is sent."""
+    newer = UnreadAlarmRule("newer", "k", "kind: Invalid enum value 'k'")
+    view = alarm_rules_page(AlarmRulesResponse(rules=(), version=3, etag='"x"', unread=(newer,)))
+    assert (view.unread, json.loads(view.document)) == ((newer,), {"rules": []})
 
 
 @pytest.mark.parametrize(

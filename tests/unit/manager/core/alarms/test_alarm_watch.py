@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from manager.core.alarms import alarms, book
 from manager.core.alarms.book import AlarmBook
 from manager.core.alarms.findings import SUBJECTS_TOLD
+from manager.core.alarms.group_place import GroupPlace
 from manager.core.commands import AcknowledgeAlarms, DeleteGroup, DeleteTask, ListAlarms, SetTarget
-from manager.core.stored_rows import AlarmRow
+from manager.core.stored_rows import AlarmRow, OwnershipRow
 from manager.core.tasks import alarm_watch
 from manager.core.tasks.alarm_watch import EVERY_MS, SETTLE_MS
+from manager.core.written_places import read_place
 from protocol.alarm_kinds import AlarmKind
 from protocol.messages.alarm_notice import Severity
 from protocol.messages.alarms import Silence
@@ -24,7 +28,9 @@ from tests.unit.manager.core.alarms.looks import MINUTE, WALL, behind, rule
 from tests.unit.manager.core.bench import Bench
 
 if TYPE_CHECKING:
-    from protocol.messages.alarms import AlarmRule
+    from collections.abc import Callable
+
+    from protocol.messages.alarms import Alarm, AlarmRule
     from protocol.messages.events import Event
 
 LAG = rule(threshold=100, receivers=("ops",))
@@ -300,6 +306,69 @@ def test_of_a_group_the_worst_and_newest_are_told_first(bench: Watched) -> None:
     assert bench.ask(ListAlarms(limit=2)).answer.alarms == told.alarms[:2]
 
 
+def pages(bench: Watched, limit: int, between: Callable[[], None] = lambda: None) -> list[Alarm]:
+    """All alarms of the group, as somebody asks for them who only has what is written in `next`."""
+    found: list[Alarm] = []
+    after: GroupPlace | None = None
+    while True:
+        told = bench.ask(ListAlarms(limit=limit, past=9, after=after)).answer
+        found += told.alarms
+        if told.next is None:
+            return found
+        assert len(told.alarms) == limit
+        after = read_place(told.next, GroupPlace)
+        assert after is not None
+        between()
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 7, 50])
+def test_a_groups_alarms_are_listed_a_page_at_a_time(bench: Watched, limit: int) -> None:
+    """What fires, what is pending and what is over: each once, in order, whatever came at the same time."""
+    bench.use(
+        LAG,
+        rule(threshold=200, severity=Severity.CRITICAL, name="critical"),
+        rule(AlarmKind.LAG_SECONDS, threshold=1, for_ms=MINUTE * 60, name="later"),
+        rule(AlarmKind.LAG_SECONDS, threshold=2, for_ms=MINUTE * 60, name="worse", severity=Severity.INFO),
+    )
+    names = [f"t{number}" for number in range(6)]
+    bench.begin(*names)
+    for number, task in enumerate(names):
+        bench.runs(task, lag=behind(150 + 100 * (number % 2), 5000))
+        if number > 3:
+            bench.look()
+    bench.runs("t0", lag=behind(0, 5000))
+    bench.look()
+    whole = bench.ask(ListAlarms(limit=1000, past=9)).answer
+    assert whole.total == len(whole.alarms) == 21
+    assert [(each.state, each.severity) for each in whole.alarms] == [
+        *[("firing", "critical")] * 3,
+        *[("firing", "warning")] * 5,
+        *[("pending", "warning")] * 6,
+        *[("pending", "info")] * 6,
+        ("resolved", "warning"),
+    ]
+    assert pages(bench, limit) == [*whole.alarms]
+
+
+def test_what_ends_between_two_pages_moves_no_other_alarm(bench: Watched) -> None:
+    """The next page begins behind the last one of the page before, which is over by then."""
+    bench.use(LAG)
+    names = [f"t{number}" for number in range(5)]
+    bench.begin(*names)
+    for task in names:
+        bench.runs(task, lag=behind(101))
+    bench.look()
+    left = iter(names)
+
+    def end_one() -> None:
+        for task in islice(left, 1):
+            bench.runs(task, lag=behind(0))
+        bench.look()
+
+    found = [each.task for each in pages(bench, 1, end_one) if each.state == "firing"]
+    assert found == names
+
+
 def test_of_those_that_are_over_the_oldest_are_forgotten() -> None:
     """By when they ended, whichever came first."""
     kept = alarms.GroupAlarms()
@@ -333,6 +402,19 @@ def test_what_no_rule_is_about_any_more_is_resolved(bench: Watched, how: str) ->
     assert [event.type for event in bench.look()] == ["alarm.resolved"]
 
 
+def test_what_fires_by_a_rule_that_cannot_be_read_goes_on(bench: Watched) -> None:
+    """A newer manager has told of it, and will tell of its end; this one knows nothing of it."""
+    bench.use(LAG)
+    bench.begin("a")
+    bench.runs("a", lag=behind(101))
+    bench.look()
+    bench.book = AlarmBook(unread=frozenset({LAG.name}))
+    bench.take_over()
+    assert bench.look(10 * MINUTE) == []
+    bench.use()
+    assert [event.type for event in bench.look()] == ["alarm.resolved"]
+
+
 def test_the_last_rule_that_fits_counts(bench: Watched) -> None:
     """An exception takes the place of the default; one that is switched off is none at all."""
     bench.use(
@@ -356,19 +438,77 @@ def test_labels_tell_tasks_apart(bench: Watched) -> None:
     assert bench.look() == []
 
 
-def test_restarts_are_counted_by_the_history_of_a_task(bench: Watched) -> None:
-    """Each way into RESTARTING is one, however many lines it has."""
+def restart(bench: Watched, task: str, number: int) -> None:
+    """Its query fails and is started again; each of both ways to say so is the same restart."""
+    bench.runs(task, TaskState.RESTARTING, cause=f"failure {number}")
+    bench.runs(task, TaskState.RESTARTING, cause=f"failure {number}, in more words")
+    bench.runs(task)
+
+
+def test_each_way_into_restarting_is_one(bench: Watched) -> None:
+    """However many reports say so."""
     bench.use(rule(AlarmKind.RESTARTING, threshold=2, window_ms=10 * MINUTE))
     bench.begin("a")
     for number in range(3):
         assert bench.look() == []
-        bench.runs("a", TaskState.RESTARTING, cause=f"failure {number}")
-        bench.runs("a", TaskState.RESTARTING, cause=f"failure {number}, in more words")
-        bench.runs("a")
+        restart(bench, "a", number)
     (event,) = bench.look()
     assert event.alarm is not None
     assert event.alarm.subjects[0].causes[0] == "failure 2, in more words"
     assert [event.type for event in bench.look(11 * MINUTE)] == ["alarm.resolved"]
+
+
+def test_more_restarts_are_counted_than_a_history_has_lines(bench: Watched) -> None:
+    """A rule of a hundred rings after a hundred and not before, whoever had the group meanwhile."""
+    bench.use(rule(AlarmKind.RESTARTING, threshold=100, window_ms=60 * MINUTE))
+    bench.begin("a")
+    for number in range(100):
+        restart(bench, "a", number)
+    assert bench.look() == []
+    bench.take_over()
+    restart(bench, "a", 101)
+    (event,) = bench.look(SETTLE_MS + EVERY_MS)
+    assert event.alarm is not None
+    assert event.alarm.subjects[0].value == 101
+
+
+def test_restarts_before_a_takeover_end_with_their_window(bench: Watched) -> None:
+    """The next manager knows all there were, so it need not look for a window before it says so."""
+    bench.use(rule(AlarmKind.RESTARTING, threshold=2, window_ms=60 * MINUTE))
+    bench.begin("a")
+    for number in range(3):
+        restart(bench, "a", number)
+    assert len(bench.look()) == 1
+    bench.look(40 * MINUTE)
+    bench.take_over()
+    assert bench.look(10 * MINUTE) == []
+    assert [event.type for event in bench.look(12 * MINUTE)] == ["alarm.resolved"]
+
+
+def test_of_rows_without_counts_nothing_is_taken_for_no_restarts(bench: Watched) -> None:
+    """A manager of an earlier version has told of an alarm: it is not over as this one counted none."""
+    bench.use(rule(AlarmKind.RESTARTING, threshold=2, window_ms=60 * MINUTE))
+    bench.begin("a")
+    for number in range(3):
+        restart(bench, "a", number)
+    assert len(bench.look()) == 1
+    for key, row in bench.store.items():
+        if isinstance(row, OwnershipRow):
+            bench.store[key] = msgspec.structs.replace(row, restarts=None)
+    bench.take_over()
+    assert bench.look(50 * MINUTE) == []
+    assert [event.type for event in bench.look(12 * MINUTE)] == ["alarm.resolved"]
+
+
+def test_a_task_that_is_created_anew_has_not_been_restarted(bench: Watched) -> None:
+    """A later one of its name is another one."""
+    bench.use(rule(AlarmKind.RESTARTING, threshold=2))
+    bench.begin("a")
+    for number in range(2):
+        restart(bench, "a", number)
+    bench.ask(DeleteTask(task="a"))
+    bench.create("a")
+    assert bench.group.tasks.ownership["a"].restarts == b""
 
 
 def test_a_worker_is_told_of_by_its_id(bench: Watched) -> None:

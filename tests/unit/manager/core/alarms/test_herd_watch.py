@@ -221,6 +221,17 @@ def test_nothing_changes_while_the_rules_are_not_known() -> None:
     assert managers.told == Counter([FIRES])
 
 
+def test_a_rule_that_cannot_be_read_ends_nothing() -> None:
+    """A newer manager has made it, and told of what fires by it."""
+    managers = herd(GONE)
+    managers.kill("c")
+    managers.steps(120)
+    assert managers.told == Counter([FIRES])
+    managers.book = AlarmBook(unread=frozenset({"gone"}))
+    managers.steps(600)
+    assert managers.told == Counter([FIRES])
+
+
 def test_a_rule_that_is_gone_ends_what_fired_by_it() -> None:
     """As in groups."""
     managers = herd(GONE)
