@@ -26,9 +26,9 @@ def replace(turn: Turn, old: Member, request: JoinRequest, parked: Parked) -> No
 
     In Stable nobody else notices, unless the group's protocol would change, or what the member may run: it
     has come back with other packages or labels or with room for another number of tasks, or the old one was
-    drained, and the new one is not. Or the
-    old one may have died of one of its tasks once too often, or a task that is to be settled has been given
-    to nobody: then they are dealt anew. The old id is fenced at once.
+    drained, and the new one is not. Or the old one may have died of one of its tasks once too often, or a
+    task that is to be settled has been given to nobody: then they are dealt anew. The old id is fenced at
+    once.
     """
     group = turn.group
     purgatory.refuse_all(turn, old, ErrorCode.FENCED_INSTANCE_ID)
