@@ -25,6 +25,7 @@ from protocol.messages.alarms import (
     AlarmRulesResponse,
     SilenceListResponse,
     SilenceResponse,
+    without_defaults,
 )
 from protocol.messages.base import Response
 
@@ -130,23 +131,20 @@ def _figure(value: float | None) -> str | None:
 @command.command("init", epilog=example("sparkherd alarms init > alarms.yaml"))
 def init() -> None:
     """Print rules to begin with; they ring for nobody before receivers are added and they are applied."""
-    from cli.task_files.alarm_file import short  # noqa: PLC0415 - the other commands need no YAML
-    from protocol.default_alarm_rules import DEFAULT_RULES  # noqa: PLC0415 - as above
+    from protocol.default_alarm_rules import DEFAULT_RULES  # noqa: PLC0415 - other commands need none
 
-    print_yaml({"rules": [short(rule) for rule in DEFAULT_RULES]})
+    print_yaml({"rules": [without_defaults(rule) for rule in DEFAULT_RULES]})
 
 
 @command.command("rules", epilog=example("sparkherd alarms rules > alarms.yaml"))
 @admin_options
 def rules(client: AdminClient, *, as_json: bool) -> None:
     """Print all rules, as `apply` takes them."""
-    from cli.task_files.alarm_file import short  # noqa: PLC0415 - as above
-
     answer = client.get(RULES, AlarmRulesResponse)
     if as_json:
         print_json(answer)
         return
-    print_yaml({"rules": [short(rule) for rule in answer.rules]})
+    print_yaml({"rules": [without_defaults(rule) for rule in answer.rules]})
     _tell_unread(answer)
 
 
@@ -169,7 +167,7 @@ def apply_command(client: AdminClient, path: str, *, dry_run: bool, as_json: boo
     All of them count or, if anything is wrong, none; doing it twice changes nothing more. Shows what
     differs, rule by rule.
     """
-    from cli.task_files import alarm_file, reader  # noqa: PLC0415 - as above
+    from cli.task_files import alarm_file, reader  # noqa: PLC0415 - the other commands need no YAML
 
     try:
         wanted = alarm_file.read_alarm_file(Path(path))

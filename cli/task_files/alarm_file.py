@@ -8,7 +8,7 @@ import msgspec
 
 from cli.task_files.differences import Difference, differences
 from cli.task_files.reader import TaskFileError, parse
-from protocol.messages.alarms import MOST_RULES, AlarmRule
+from protocol.messages.alarms import MOST_RULES, AlarmRule, without_defaults
 from protocol.messages.base import faulty_place
 from protocol.messages.tasks import Problem
 
@@ -62,12 +62,4 @@ def changes(before: Sequence[AlarmRule], after: Sequence[AlarmRule]) -> Iterator
 
 
 def _plain(rule: AlarmRule | None) -> dict[str, Any]:
-    return {} if rule is None else dict(short(rule))
-
-
-def short(rule: AlarmRule) -> dict[str, Any]:
-    """A rule as a file has it: without what is as it is without it."""
-    defaults = msgspec.to_builtins(AlarmRule(name=rule.name, kind=rule.kind))
-    told = msgspec.to_builtins(rule)
-    kept = {name: value for name, value in told.items() if value != defaults[name]}
-    return {"name": told["name"], "kind": told["kind"], **kept}
+    return {} if rule is None else without_defaults(rule)

@@ -111,12 +111,12 @@ class EventLog(Protocol):
         told: Event | None = None,
         fence: Mapping[int, int] = NO_FENCE,
     ) -> None:
-        """Keep how a subscriber is; one that is away stays so until it delivers.
+        """Keep how a subscriber is; one that is away stays so until it delivers, or is no more.
 
         Args:
             webhook: its name.
             health: how it is.
-            told: an event of its being away, or delivering. It is written in the same transaction, and only
+            told: an event of its being away, or away no more. It is written in the same transaction, and only
                 if it was not away before, or was: several managers tell it once, whatever each of them knows.
             fence: the slot, with its epoch, by which this manager is the one to tell the subscriber.
 

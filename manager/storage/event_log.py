@@ -160,7 +160,7 @@ def _keep_health(
     mine = update(WEBHOOKS).where(WEBHOOKS.c.webhook == webhook)
     mine = mine.values(state=health.state.value, since_ms=health.since_ms, last_error=health.last_error)
     was_away = func.coalesce(WEBHOOKS.c.state, "") == ReceiverState.AWAY.value
-    is_back = health.state is ReceiverState.DELIVERING
+    is_back = health.state in {ReceiverState.DELIVERING, ReceiverState.NEW}
     is_news = connection.execute(mine.where(was_away if is_back else not_(was_away))).rowcount > 0
     if is_back and not is_news:
         connection.execute(mine)

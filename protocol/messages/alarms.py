@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -81,6 +81,13 @@ class AlarmRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     floor_ms: Millis = 300_000
     repeat_every_ms: RepeatMillis | None = None
     receivers: Annotated[tuple[Name, ...], msgspec.Meta(max_length=MOST_OF_A_RULE)] = ()
+
+
+def without_defaults(rule: AlarmRule) -> dict[str, Any]:
+    """A rule as people write and read it: what is left at its default is left out."""
+    usual = msgspec.to_builtins(AlarmRule(name=rule.name, kind=rule.kind))
+    told = msgspec.to_builtins(rule)
+    return {name: told[name] for name in told if name in {"name", "kind"} or told[name] != usual[name]}
 
 
 class PutAlarmRulesRequest(Request, frozen=True, kw_only=True):

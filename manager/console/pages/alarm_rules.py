@@ -6,18 +6,16 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from manager.console.page import Page, PageRequest
 from protocol.alarm_kinds import TRAITS
 from protocol.default_alarm_rules import DEFAULT_RULES
-from protocol.messages.alarms import AlarmRule
+from protocol.messages.alarms import without_defaults
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from manager.console.page_data import PageData
-    from protocol.messages.alarms import AlarmRulesResponse, UnreadAlarmRule
+    from protocol.messages.alarms import AlarmRule, AlarmRulesResponse, UnreadAlarmRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +63,4 @@ def alarm_rules_page(told: AlarmRulesResponse) -> AlarmRulesPage:
 
 
 def _document(rules: Sequence[AlarmRule]) -> str:
-    """What is left at its default is left out: people read it."""
-    return json.dumps({"rules": [_told(rule) for rule in rules]}, indent=2)
-
-
-def _told(rule: AlarmRule) -> dict[str, object]:
-    usual = msgspec.to_builtins(AlarmRule(name=rule.name, kind=rule.kind))
-    told = msgspec.to_builtins(rule)
-    return {name: told[name] for name in told if name in {"name", "kind"} or told[name] != usual[name]}
+    return json.dumps({"rules": [without_defaults(rule) for rule in rules]}, indent=2)

@@ -31,3 +31,8 @@ def after_refusal(health: ReceiverHealth, at_ms: int, reason: str) -> ReceiverHe
         return ReceiverHealth(ReceiverState.FAILING, at_ms, reason)
     is_away = health.is_away or at_ms - health.since_ms >= AWAY_AFTER_MS
     return ReceiverHealth(ReceiverState.AWAY if is_away else ReceiverState.FAILING, health.since_ms, reason)
+
+
+def as_new(health: ReceiverHealth, at_ms: int) -> ReceiverHealth:
+    """It is in the file no more, as was seen at `at_ms`; the last error stays."""
+    return ReceiverHealth(ReceiverState.NEW, at_ms, health.last_error)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from manager.outbox.receivers.health import after_delivery, after_refusal
+from manager.outbox.receivers.health import after_delivery, after_refusal, as_new
 from manager.outbox.receivers.samples import away_notice
 from manager.storage.base import NO_FENCE, StaleEpochError, StorageError
 from manager.storage.receiver_health import ReceiverHealth
@@ -77,6 +77,15 @@ class HealthKeeper:
             StorageError: it cannot be kept.
         """
         await self._write(after_delivery(self.health, self._now_ms()))
+
+    async def is_gone(self) -> None:
+        """Nobody tells it anything any more; should it come back, its time begins anew.
+
+        Raises:
+            StaleEpochError: another manager would tell it by now.
+            StorageError: it cannot be kept.
+        """
+        await self._write(as_new(self.health, self._now_ms()))
 
     async def _keep(self, health: ReceiverHealth) -> bool:
         """If it has changed; False if the epoch has, too, and what is known by now was read again.

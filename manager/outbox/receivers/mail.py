@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from protocol.messages.events import Event
 
 
+SEVEN_BITS: Final = SMTP.clone(cte_type="7bit")
+"""As servers that do not offer 8BITMIME take it (RFC 6152): what is not ASCII is encoded."""
 TOGETHER_MS: Final = 600_000
 OF_DATABASE: Final = frozenset(kind.value for kind, each in TRAITS.items() if each.about is About.DATABASE)
 
@@ -33,7 +35,7 @@ def mail_of(
         console_url: where links lead to.
     """
     message = receiver.template.render(event, console_url)
-    mail = EmailMessage(policy=SMTP)
+    mail = EmailMessage(policy=SEVEN_BITS)
     mail["From"] = sender
     mail["To"] = ", ".join(section.to)
     mail["Subject"] = message.headline

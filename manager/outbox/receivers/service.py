@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Final, Self
 
 import structlog
 
+from manager.background.supervision import Loop
 from manager.clock import read_clocks
 from manager.outbox.http_poster import HttpPoster
 from manager.outbox.outcomes import Refusal
 from manager.outbox.receivers.channel import outcome_of
+from manager.outbox.receivers.departed import LOOK_EVERY_S, Departed
 from manager.outbox.receivers.file import read_receivers
 from manager.outbox.receivers.payloads import trial_needs_an_end
 from manager.outbox.receivers.samples import trial_event
@@ -160,6 +162,17 @@ class AlarmReceivers:
             for subscriber, routing in subscribers.of(receiver):
                 sender = Sender(subscriber, self._feed, self._events, routing)
                 self._running.push_async_callback(sender.start().stop)
+        self._running.push_async_callback(self._look_for_departed().stop)
+
+    def _look_for_departed(self) -> Loop:
+        known = [name for receiver in self._declared.receivers for name in names_of(receiver)]
+        departed = Departed(known, self._declared.fallbacks, self._events, self._routing)
+        return Loop(
+            "looking for receivers of alarms that are no more",
+            departed.look,
+            LOOK_EVERY_S,
+            "it cannot be looked which receivers of alarms are no more",
+        )
 
 
 def _health_of(receiver: DeclaredReceiver, known: Mapping[str, ReceiverHealth]) -> ReceiverHealth:

@@ -7,6 +7,7 @@ import re
 import smtplib
 import socket
 import ssl
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -70,22 +71,27 @@ class SmtpPoster:
 
 
 class _Talk:
-    """One connection to a server, in its thread; `cut` may be called from another one."""
+    """One connection to a server, in its thread; `cut` ends it for good, from any thread."""
 
     def __init__(self, server: SmtpServer, context: ssl.SSLContext) -> None:
         self._server = server
         self._context = context
         self._smtp: smtplib.SMTP | None = None
+        self._connecting = threading.Lock()
         self._is_cut = False
+        self._line: socket.socket | None = None
         self.handed: Handed | None = None
 
     def cut(self) -> None:
-        """Whoever waits for the server waits no longer."""
-        self._is_cut = True
-        connected = None if self._smtp is None else self._smtp.sock
-        if connected is not None:
-            with suppress(OSError):  # it may be closed by now
-                socket.socket.shutdown(connected, socket.SHUT_RDWR)  # that of TLS is for its own thread
+        """Whoever waits for the server waits no longer, and nothing is sent from now on.
+
+        A thread that looks up the server's name cannot be ended: it finds that it is too late.
+        """
+        with self._connecting:
+            self._is_cut = True
+            if self._line is not None:
+                with suppress(OSError):  # the server may have hung up
+                    self._line.shutdown(socket.SHUT_RDWR)
 
     def hand_over(self, mail: EmailMessage, to: Sequence[str]) -> Handed | Refusal:
         """All steps, each with its time."""
@@ -116,28 +122,37 @@ class _Talk:
         return Handed({address: _refusal(*reply) for address, reply in refused.items()})
 
     def _connected(self) -> smtplib.SMTP:
+        self._smtp = smtp = smtplib.SMTP(local_hostname=_own_name(), timeout=STEP_S)
         host, port = self._server.address
+        smtp._host = host  # type: ignore[attr-defined]  # noqa: SLF001 - given to it, it would connect by itself
+        smtp.sock = self._open(host, port)
         if self._server.tls == "implicit":
-            smtp: smtplib.SMTP = smtplib.SMTP_SSL(
-                local_hostname=_own_name(), timeout=STEP_S, context=self._context
-            )
-        else:
-            smtp = smtplib.SMTP(local_hostname=_own_name(), timeout=STEP_S)
-        smtp._host = host  # type: ignore[attr-defined]  # noqa: SLF001 - given to it, it would connect before it can be cut
-        self._smtp = smtp
-        if self._is_cut:
-            raise ConnectionAbortedError("too late")
-        code, told = smtp.connect(host, port)
+            smtp.sock = self._context.wrap_socket(smtp.sock, server_hostname=host)
+        code, told = smtp.getreply()
         if code != READY:
             raise smtplib.SMTPConnectError(code, told)
         return smtp
 
+    def _open(self, host: str, port: int) -> socket.socket:
+        """A connection that can be cut: by a second handle of it, as TLS takes the first one away."""
+        opened = socket.create_connection((host, port), STEP_S)
+        with self._connecting:
+            if self._is_cut:
+                opened.close()
+                raise ConnectionAbortedError("too late")
+            self._line = opened.dup()
+        return opened
+
     def _leave(self) -> None:
         """What is said to a QUIT changes nothing of what was taken before."""
-        if self._smtp is not None:
+        if self._smtp is not None and self._smtp.sock is not None:
             with suppress(smtplib.SMTPException, OSError):
                 self._smtp.quit()
             self._smtp.close()
+        with self._connecting:
+            if self._line is not None:
+                self._line.close()
+                self._line = None
 
 
 def _refusal(code: int, told: bytes | str) -> Refusal:

@@ -10,6 +10,7 @@ import msgspec
 
 from manager.metrics.meter import Meter
 from manager.outbox import delivery, feed, sender
+from manager.outbox.receivers import service
 from manager.outbox.receivers.mail_subscriber import AddressSubscriber
 from manager.outbox.receivers.service import AlarmReceivers
 from manager.outbox.receivers.subscriber import PREFIX, AlarmSubscriber
@@ -39,6 +40,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sender, "PAUSE_S", 0.01)
     monkeypatch.setattr(sender, "LOOK_EVERY_S", 0.01)
     monkeypatch.setattr(feed, "LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(service, "LOOK_EVERY_S", 0.01)
 
 
 class Rota:
@@ -50,6 +52,7 @@ class Rota:
 
     def is_mine(self, webhook: str) -> bool:
         assert webhook.startswith(PREFIX)
+        assert "/" not in webhook
         self.denied += not self.on
         return self.on
 

@@ -244,3 +244,56 @@ async def test_all_managers_know_how_a_receiver_is_and_any_of_them_can_try_it(
         assert taken.delivered
     actions = [got.event.get("event_action") for got in hook.got if b"dedup_key" in got.body]
     assert actions == ["trigger", "resolve"]
+
+
+async def test_what_is_told_of_a_receiver_that_is_in_the_file_no_more_is_taken_back(
+    herd: Herd, hook: Receiver, other: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody would find it back; when it returns it gets what it missed, and its time begins anew."""
+    monkeypatch.setattr(health, "AWAY_AFTER_MS", 50)
+    herd.declare(ops=webhook(hook), dev=webhook(other, fallback=True))
+    hook.always = 503
+    async with herd.manager() as receivers, herd.manager(Rota(on=False)):
+        await herd.alarm("ops", rule="a")
+        await other.until(lambda: len(other.got) == 1)
+        herd.declare(dev=webhook(other, fallback=True))
+        await receivers.reload()
+        await other.until(lambda: len(other.got) == 2)
+        monkeypatch.setattr(health, "AWAY_AFTER_MS", 3_600_000)
+        tries = len(hook.got)
+        herd.declare(ops=webhook(hook), dev=webhook(other, fallback=True))
+        await receivers.reload()
+        await hook.until(lambda: len(hook.got) > tries)
+        await until(lambda: _is(herd, ReceiverState.FAILING))
+        hook.always = 204
+        await until(lambda: _is(herd, ReceiverState.DELIVERING))
+    assert rules(hook)[-1] == "a"
+    assert [event.type for event in await herd.alarms_about_receivers()] == [
+        EventType.ALARM_FIRING,
+        EventType.ALARM_RESOLVED,
+    ]
+
+
+async def test_only_the_manager_that_would_tell_a_receiver_takes_back_what_is_told_of_it(
+    herd: Herd, hook: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that has not read the file again would do so of receivers that are new."""
+    monkeypatch.setattr(health, "AWAY_AFTER_MS", 0)
+    idle = Rota(on=False)
+    herd.declare()
+    async with herd.manager(idle) as late:
+        assert late.names == ()
+        herd.declare(ops=webhook(hook))
+        hook.always = 503
+        async with herd.manager():
+            await herd.alarm("ops")
+            await until(lambda: _is(herd, ReceiverState.AWAY))
+            idle.denied = 0
+            await until(lambda: _was_denied(idle))
+            assert await _is(herd, ReceiverState.AWAY)
+        idle.on = True
+        await until(lambda: _is(herd, ReceiverState.NEW))
+
+
+async def _was_denied(rota: Rota) -> bool:
+    return rota.denied > 2

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
+import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,7 @@ import pytest
 import trustme
 
 from manager.outbox.outcomes import Refusal
-from manager.outbox.receivers import smtp
+from manager.outbox.receivers import mail, smtp
 from manager.outbox.receivers.channel import MailChannel, Taken
 from manager.outbox.receivers.file import DeclaredReceiver
 from manager.outbox.receivers.samples import sample_events
@@ -88,6 +90,30 @@ async def test_a_mail_says_what_happened_to_all_as_text_and_as_html(server: Smtp
     assert html is not None
     assert "Value 123, threshold 60" in text.get_content()
     assert "&lt;&amp;&gt;" in html.get_content()
+
+
+@pytest.mark.parametrize("times", [1, 600])
+async def test_a_mail_is_ascii_whatever_is_in_it(
+    server: SmtpServerDouble, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """Who has not asked for 8BITMIME may send nothing else (RFC 6152); it is read as it was written."""
+    monkeypatch.setattr(mail, "render_html", lambda *_: "<p>\u65e5\u672c</p>")
+    assert EVENT.alarm is not None
+    causes = ("Überlauf: \u65e5\u672c\u8a9e \U0001f525 " + "ä" * times,)
+    subjects = tuple(msgspec.structs.replace(each, causes=causes) for each in EVENT.alarm.subjects)
+    notice = msgspec.structs.replace(EVENT.alarm, rule="Rückstand", subjects=subjects)
+    way = channel(server)
+    assert await way.send(msgspec.structs.replace(EVENT, alarm=notice)) == Taken()
+    way.close()
+    (taken,) = server.mails
+    assert taken.raw.isascii()
+    assert max(len(line) for line in taken.raw.splitlines()) <= 998
+    text, html = (taken.message.get_body([kind]) for kind in ("plain", "html"))
+    assert text is not None
+    assert html is not None
+    assert "Überlauf: \u65e5\u672c\u8a9e \U0001f525 ä" in text.get_content()
+    assert html.get_content().strip() == "<p>\u65e5\u672c</p>"
+    assert "Rückstand" in taken.message["Subject"]
 
 
 async def test_the_same_event_is_the_same_mail(server: SmtpServerDouble) -> None:
@@ -245,6 +271,57 @@ async def test_a_server_that_drips_is_given_up_as_well(
     monkeypatch.setattr(smtp, "WHOLE_S", 30.0)
     assert await way.send(EVENT) == Taken()
     way.close()
+
+
+async def test_a_lookup_that_hangs_sends_nothing_after_the_time_limit(
+    server: SmtpServerDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its thread cannot be ended: when the answer comes, it hangs up at once, and the next mail is tried."""
+    monkeypatch.setattr(smtp, "WHOLE_S", 0.2)
+    answer, asked, look_up = threading.Event(), threading.Event(), socket.getaddrinfo
+
+    def hang(*arguments: Any, **more: Any) -> Any:
+        asked.set()
+        answer.wait()
+        return look_up(*arguments, **more)
+
+    way = channel(server)
+    with monkeypatch.context() as hanging:
+        hanging.setattr(socket, "getaddrinfo", hang)
+        for _ in range(2):  # the second one waits for the thread
+            assert await way.send(EVENT) == Refusal("the mail was not taken within 0.2 s")
+        assert asked.is_set()
+    answer.set()
+    monkeypatch.setattr(smtp, "WHOLE_S", 30.0)
+    assert await way.send(msgspec.structs.replace(EVENT, id=2)) == Taken()
+    way.close()
+    assert [mail.message["Message-ID"] for mail in server.mails] == ["<sparkherd.2.60000.ops@example.com>"]
+
+
+async def test_one_that_is_cut_while_it_begins_tls_sends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection is another object from there on; it ends all the same."""
+    server = SmtpServerDouble(tls=server_context())
+    await server.open()
+    shaking, go_on = asyncio.Event(), threading.Event()
+    loop, wrap = asyncio.get_running_loop(), ssl.SSLContext.wrap_socket
+
+    def hang(context: ssl.SSLContext, *arguments: Any, **more: Any) -> ssl.SSLSocket:
+        wrapped = wrap(context, *arguments, **more)
+        loop.call_soon_threadsafe(shaking.set)
+        go_on.wait()
+        return wrapped
+
+    monkeypatch.setattr(ssl.SSLContext, "wrap_socket", hang)
+    way = channel(server, tls="starttls")
+    sending = asyncio.ensure_future(way.send(EVENT))
+    await shaking.wait()
+    sending.cancel()
+    await asyncio.wait([sending])
+    go_on.set()
+    assert isinstance(await way.send(EVENT), Taken)  # in the same thread, after the first
+    assert len(server.mails) == 1
+    way.close()
+    await server.close()
 
 
 async def test_one_that_is_held_up_holds_up_no_other(server: SmtpServerDouble) -> None:

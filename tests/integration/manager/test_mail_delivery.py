@@ -192,6 +192,30 @@ async def test_that_it_cannot_be_stored_who_is_behind_repeats_no_mail(
     assert [got(server, name) for name in "abc"] == [["x", "y"]] * 3
 
 
+async def test_an_address_that_is_in_the_file_no_more_is_no_longer_away(
+    herd: Herd, server: SmtpServerDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It keeps its place for the day it comes back, as a receiver does."""
+    monkeypatch.setattr(health, "AWAY_AFTER_MS", 50)
+    server.always[B] = FULL
+    async with herd.manager() as receivers:
+        await herd.alarm("ops", rule="x")
+        await until(lambda: _is(herd, ReceiverState.AWAY))
+        herd.declare(server, ops=mail("a", "c"))
+        await receivers.reload()
+        await until(lambda: _is(herd, ReceiverState.NEW))
+        await herd.alarm("ops", rule="y")
+        await server.until(lambda: got(server, "c") == ["x", "y"])
+        del server.always[B]
+        herd.declare(server, ops=mail())
+        await receivers.reload()
+        await server.until(lambda: [got(server, name) for name in "abc"] == [["x", "y"]] * 3)
+    assert [event.type for event in await herd.alarms_about_receivers()] == [
+        EventType.ALARM_FIRING,
+        EventType.ALARM_RESOLVED,
+    ]
+
+
 async def test_one_that_is_refused_for_good_in_the_end_misses_that_mail_and_no_other(
     herd: Herd, server: SmtpServerDouble
 ) -> None:
