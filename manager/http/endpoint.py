@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 from manager.http.front.parameters import GROUP, parameters_of, read_parameters
-from manager.http.front.reading import body_at_hand, check_names, decode_body, read_body
+from manager.http.front.reading import body_at_hand, check_keys, check_names, decode_body, read_body
 from manager.http.front.replying import JSON, reply
 from protocol.errors import ErrorCode, Failure, RefusedError
 from protocol.messages.base import Response
@@ -119,6 +119,11 @@ class Endpoint:
         return "{group}" in self.path and self.role is not Role.WORKER
 
     @property
+    def is_by_people(self) -> bool:
+        """Whether people write the body, or what makes it: a key that it has twice is a mistake then."""
+        return self.role is not Role.WORKER
+
+    @property
     def roles(self) -> frozenset[Role]:
         """Each of these is enough, as is any above; none are needed if there are none."""
         needed = {self.role} if self.role is not None else set()
@@ -143,7 +148,10 @@ class Endpoint:
             asked = read_parameters(request, self.asks) if self.asks is not None else None
             body = None
             if self.body is not None:
-                body = self._decoded(self.body, body_at_hand(request) or await read_body(request))
+                raw = body_at_hand(request) or await read_body(request)
+                body = self._decoded(self.body, raw)
+                if self.is_by_people and raw:
+                    await check_keys(raw)
             outcome = await self.handler(Call(request, body, asked))
         except RefusedError as error:
             error.failure = self.with_error_fields(error.failure)

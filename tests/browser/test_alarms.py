@@ -63,6 +63,19 @@ def test_rules_are_looked_at_and_saved(window: Window, stage: Stage) -> None:
     assert window.barriers() == []
 
 
+def test_a_key_that_is_typed_twice_is_told(window: Window, stage: Stage) -> None:
+    """The browser itself would take the last one."""
+    page = window.go("/alarms/rules")
+    rule = '{"name": "r", "kind": "lag_rows", "threshold": 1, "threshold": 9}'
+    for document, place in ((f'{{"rules": [{rule}]}}', "rules[0]"), (f"[{rule}]", "rules[0]")):
+        page.locator("#rules-document").fill(document)
+        page.get_by_role("button", name="Look for problems").click()
+        expect(page.locator("#rules-verdict")).to_contain_text(f"{place}.threshold: the key is there twice")
+    assert "r" not in [each.name for each in rules_of(stage).rules]
+    window.complaints.clear()  # the browser's own lines about the answers 400
+    assert window.barriers() == []
+
+
 def test_what_fires_is_seen_and_acknowledged(window: Window, stage: Stage) -> None:
     """On its own page and on the task's, with who has seen it."""
     stage.client.call("PUT", RULES, msgspec.Raw(FAILED.encode()), into=AlarmRulesResponse)

@@ -50,9 +50,8 @@ function watchRules(form) {
 }
 
 async function send(form, validateOnly) {
-  const wanted = read(form.elements.document.value);
-  if (typeof wanted === "string") return judge("bad", wanted);
-  const body = { ...wanted, validate_only: validateOnly };
+  const { fault, body } = read(form.elements.document.value.trim(), `"validate_only": ${validateOnly}`);
+  if (fault) return judge("bad", fault);
   const outcome = await ask("PUT", "/v1/alarms/rules", body, { "If-Match": form.dataset.etag });
   if (outcome.code === "PRECONDITION_FAILED") return inBetween();
   if (!outcome.ok) return judge("bad", outcome.message, problems(outcome));
@@ -60,13 +59,16 @@ async function send(form, validateOnly) {
   location.assign("/alarms#rules");
 }
 
-// What is typed, or what is wrong with it.
-function read(text) {
+// What is typed, with one member more, or what is wrong with it. The text itself is sent: a key that it has
+// twice is for the manager to refuse, and here the last one would have taken the place of the other.
+function read(text, more) {
   try {
     const wanted = JSON.parse(text);
-    return Array.isArray(wanted) ? { rules: wanted } : Object(wanted) === wanted ? wanted : "This is no list of rules.";
+    if (Array.isArray(wanted)) return { body: `{"rules": ${text}, ${more}}` };
+    if (Object(wanted) !== wanted) return { fault: "This is no list of rules." };
+    return { body: `{${more}${Object.keys(wanted).length ? ", " : ""}${text.slice(1)}` };
   } catch (error) {
-    return `This is no JSON: ${error.message}`;
+    return { fault: `This is no JSON: ${error.message}` };
   }
 }
 

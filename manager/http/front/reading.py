@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from manager.http.front.duplicate_keys import duplicate_key
 from manager.http.front.nesting import MAX_DEPTH, is_deeper_than
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import faulty_place
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=msgspec.Struct)
 
+LOOKED_AT_ONCE: Final = 65_536
+"""Bytes of a body, which take two milliseconds."""
+LONGEST_PLACE: Final = 500
+"""Characters; a key may have as many as a body."""
 _NO_NAME = f"Expected `str` matching regex {PATTERN!r}"
 """What the library says of a text that is no name."""
 
@@ -85,6 +91,18 @@ def decode_body(raw: bytes, kind: type[T]) -> T:
     if is_deeper_than(MAX_DEPTH, raw):
         raise _too_deep()
     return body
+
+
+async def check_keys(raw: bytes) -> None:
+    """Look for a key that is there twice, of which only the last one would count; of a long body in a thread.
+
+    Raises:
+        RefusedError: INVALID_REQUEST that names the key.
+    """
+    at_once = len(raw) <= LOOKED_AT_ONCE
+    place = duplicate_key(raw) if at_once else await asyncio.to_thread(duplicate_key, raw)
+    if place is not None:
+        raise RefusedError(ErrorCode.INVALID_REQUEST, f"{place[:LONGEST_PLACE]}: the key is there twice")
 
 
 @cache

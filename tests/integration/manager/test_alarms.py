@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 
 from manager.core.tasks import alarm_watch
+from manager.http.front import reading
 from protocol.messages.alarms import LONGEST_SILENCE_MS
 from tests.fakes.turns import PATIENCE_S
 from tests.integration.manager.managers import started
@@ -160,6 +161,24 @@ async def test_of_two_who_have_seen_the_same_rules_one_is_refused(a: Manager) ->
     assert await table.put_rules((), seen.version)
     assert not await table.put_rules((), seen.version)
     assert (await table.rules()).version == seen.version + 1
+
+
+async def test_a_key_that_is_there_twice_is_refused(a: Manager, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its place, be the body short or long: the rules that somebody believes in are not to be others."""
+    twice = b'{"rules": [{"name": "r", "kind": "lag_rows", "threshold": 1, "threshold": 900}]}'
+    for looked_at_once in (len(twice), 0):
+        monkeypatch.setattr(reading, "LOOKED_AT_ONCE", looked_at_once)
+        async with (
+            aiohttp.ClientSession() as client,
+            client.put(f"{a.url}/v1/alarms/rules", data=twice) as answer,
+        ):
+            refused = await answer.json()
+        assert (answer.status, refused["error"], refused["message"]) == (
+            400,
+            "INVALID_REQUEST",
+            "rules[0].threshold: the key is there twice",
+        )
+    assert (await a.http("GET", "/v1/alarms/rules"))[1]["rules"] == []
 
 
 async def test_a_rule_of_a_newer_version_is_kept_and_told(a: Manager, database: Database) -> None:

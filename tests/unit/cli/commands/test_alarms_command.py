@@ -185,6 +185,17 @@ def test_rules_that_the_manager_cannot_read_are_told(
     )
 
 
+def test_a_key_that_a_file_has_twice_is_named(
+    sparkherd: Callable[..., Run], ruled: ScriptedManager, tmp_path: Path
+) -> None:
+    """YAML, too, would take the last one without a word."""
+    path = tmp_path / "alarms.yaml"
+    path.write_text("rules:\n  - name: r\n    kind: lag_rows\n    threshold: 1\n    threshold: 900\n")
+    told = sparkherd("alarms", "apply", str(path), "--manager", ruled.url)
+    assert (told.code, ruled.asked("PUT")) == (2, [])
+    assert "key 'threshold' twice" in told.err
+
+
 def test_alarms_are_listed(sparkherd: Callable[..., Run], herd: ScriptedManager) -> None:
     """Of all groups, of one, and with those that are over."""
     answer = {"error": "NONE", "alarms": [ALARM], "total": 3}

@@ -107,6 +107,13 @@ def test_who_may_ask_for_what_is_as_it_was_decided() -> None:
     assert found == lines
 
 
+def test_what_workers_send_again_and_again_is_read_once() -> None:
+    """A key that is there twice is looked for in what people send, and never on the way of a heartbeat."""
+    looked_at = {each.operation for each in all_endpoints() if each.body is not None and each.is_by_people}
+    assert {"putAlarmRules", "putTasks", "createTask", "putTask", "startTransfer"} <= looked_at
+    assert looked_at.isdisjoint({"heartbeat", "join", "sync", "claim", "report", "release"})
+
+
 def test_names_and_places_are_unique() -> None:
     """A client that is generated has one function each."""
     endpoints = all_endpoints()
