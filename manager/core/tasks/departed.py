@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING
 from manager.core.tasks.homes import home_after
 from protocol.errors import ErrorCode, RefusedError
 from protocol.etags import ANY
-from protocol.messages.tasks import TaskHome
+from protocol.messages.tasks import Problem, TaskHome
 from protocol.states import TransferStep
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
     from manager.core.commands import PutTask
     from manager.core.group import Group
+    from manager.core.stored_rows import TransferRow
 
 
 def check(group: Group, request: PutTask) -> None:
@@ -26,8 +29,17 @@ def check(group: Group, request: PutTask) -> None:
     Raises:
         RefusedError: TASK_TRANSFERRED, which says where it is.
     """
-    if request.conditions.if_none_match != ANY and has_left(group, request.task):
-        raise RefusedError(ErrorCode.TASK_TRANSFERRED, _where(group, request.task))
+    for problem in problems(group, [request]):
+        raise RefusedError(ErrorCode.TASK_TRANSFERRED, problem.message)
+
+
+def problems(group: Group, requests: Iterable[PutTask]) -> Iterator[Problem]:
+    """Those of `requests`, by their place in a list, that may mean a task which has left."""
+    gone = None
+    for position, each in enumerate(requests):
+        if each.conditions.if_none_match != ANY and has_left(group, each.task):
+            gone = _gone(group) if gone is None else gone
+            yield Problem(f"tasks[{position}]", _where(group, each.task, gone.get(each.task)))
 
 
 def has_left(group: Group, task: str) -> bool:
@@ -38,11 +50,14 @@ def has_left(group: Group, task: str) -> bool:
     return row.home == TaskHome(group.name, home_after(task, row.token))
 
 
-def _where(group: Group, task: str) -> str:
-    gone = [row for row in group.transfers.rows() if row.leaves and row.task == task]
-    last = max(gone, key=lambda row: row.changed_at_ms, default=None)
-    known = last is not None and last.step is TransferStep.DONE
-    place = f"group {last.peer_group} as {last.peer_task}" if last is not None and known else "another group"
+def _gone(group: Group) -> Mapping[str, TransferRow]:
+    """By name, what is remembered of how tasks left last: of the latest transfers only."""
+    left = (row for row in group.transfers.rows() if row.leaves and row.step is TransferStep.DONE)
+    return {row.task: row for row in sorted(left, key=lambda row: row.changed_at_ms)}
+
+
+def _where(group: Group, task: str, gone: TransferRow | None) -> str:
+    place = "another group" if gone is None else f"group {gone.peer_group} as {gone.peer_task}"
     return (
         f"task {task} of group {group.name} has gone to {place}: transfer it back, or leave it out here;"
         " `tasks create` makes another one of that name, which begins at the beginning"

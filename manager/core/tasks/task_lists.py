@@ -27,7 +27,7 @@ def put_all(turn: Turn, request: PutTasks, parked: Parked) -> None:
     checks.list_meets(request.conditions, group)
     if problems := tuple(_unmet(group, request)):
         raise refused_list(ErrorCode.PRECONDITION_FAILED, problems)
-    if problems := tuple(_departed(group, request)):
+    if problems := tuple(departed.problems(group, request.tasks)):
         raise refused_list(ErrorCode.TASK_TRANSFERRED, problems)
     _check_moving(group, request)
     results = [
@@ -55,14 +55,6 @@ def _unmet(group: Group, request: PutTasks) -> Iterator[Problem]:
     for position, each in enumerate(request.tasks):
         try:
             checks.meets(each.conditions, group.tasks.definitions.get(each.task))
-        except RefusedError as refusal:
-            yield Problem(f"tasks[{position}]", refusal.failure.message)
-
-
-def _departed(group: Group, request: PutTasks) -> Iterator[Problem]:
-    for position, each in enumerate(request.tasks):
-        try:
-            departed.check(group, each)
         except RefusedError as refusal:
             yield Problem(f"tasks[{position}]", refusal.failure.message)
 
