@@ -45,7 +45,10 @@ MEANINGS: Final[Mapping[Code, str]] = {
     Code.TASK_UNDER_TRANSFER: (
         "the task is on its way into another group, or out of one: cancel the transfer, or wait for its end"
     ),
-    Code.TASK_TRANSFERRED: "the transfer is beyond the point of no return: transfer the tasks back instead",
+    Code.TASK_TRANSFERRED: (
+        "the task is another group's: its transfer is beyond the point of no return. Transfer it back, or"
+        " leave it out here; `tasks create` makes another one of that name, which begins at the beginning"
+    ),
     Code.UNKNOWN_TRANSFER: "no such transfer, or one that was over long ago",
     Code.PRECONDITION_FAILED: (
         "the task, or the group's list of tasks, is not as `If-Match` or `If-None-Match` has it: look at it "

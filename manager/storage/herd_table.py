@@ -11,7 +11,8 @@ from manager.core.alarms.herd_facts import ManagerFacts, ManagerFigures
 from manager.core.stored_rows import AlarmRow
 from manager.storage.event_numbering import append
 from manager.storage.inserts import insert_into
-from manager.storage.lease_table import database_now_ms, hold_fence
+from manager.storage.lease_table import hold_fence
+from manager.storage.living_managers import database_now_ms
 from manager.storage.schema import METADATA, Json
 
 if TYPE_CHECKING:

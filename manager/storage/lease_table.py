@@ -5,14 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, and_, bindparam, delete, func, insert, or_, select, true, tuple_, update
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.functions import GenericFunction
+from sqlalchemy import bindparam, delete, func, insert, or_, select, true, tuple_, update
 
 from manager.storage.base import GoneError, StaleEpochError
 from manager.storage.cluster_state import ClusterState, ManagerIdentity, Peer, Slot
 from manager.storage.event_numbering import append
-from manager.storage.migrate import take_turns
+from manager.storage.living_managers import HAS_EXPIRED, LIVING, database_now_ms
+from manager.storage.migrate import schema_of, take_turns
 from manager.storage.schema import MANAGERS, SLOTS
 from protocol.errors import StartupError
 from protocol.messages.events import Event, EventType
@@ -22,30 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from sqlalchemy import ColumnElement, Connection, Row
-    from sqlalchemy.sql.compiler import SQLCompiler
 
     from manager.storage.database import Database
-
-
-class database_now_ms(GenericFunction[int]):  # noqa: N801 - functions of SQL are named like this
-    """The moment the statement runs at by the database's clock, the one that all managers can read; in ms."""
-
-    type = BigInteger()
-    inherit_cache = True
-
-
-@compiles(database_now_ms, "postgresql")
-def _postgresql(_element: database_now_ms, _compiler: SQLCompiler, **_: Any) -> str:
-    return "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
-
-
-@compiles(database_now_ms, "sqlite")
-def _sqlite(_element: database_now_ms, _compiler: SQLCompiler, **_: Any) -> str:
-    return "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
-
-
-HAS_EXPIRED = and_(MANAGERS.c.expires_at_ms.is_not(None), MANAGERS.c.expires_at_ms <= database_now_ms())
-LIVING = select(MANAGERS.c.incarnation).where(~HAS_EXPIRED)
 
 
 _FENCE = tuple_(SLOTS.c.slot, SLOTS.c.epoch).in_(bindparam("fence", expanding=True))
@@ -145,7 +122,13 @@ def _prepare(connection: Connection, slots: int) -> int:
 
 
 def _register(connection: Connection, me: ManagerIdentity, lease_ms: int, *, is_starting: bool) -> str | None:
-    """Returns why not; that one is contested is stored all the same."""
+    """Returns why not; that one is contested is stored all the same.
+
+    A manager that was cut off finds out here that a newer one has changed the tables that it writes to.
+    """
+    schema = schema_of(connection)
+    if schema.is_newer:
+        return f"--database: a newer sparkherd has made its schema {schema.present}; run that one"
     known = MANAGERS.c.manager_id == me.id
     present = select(MANAGERS, HAS_EXPIRED.label("has_expired")).where(known).with_for_update()
     row = connection.execute(present).first()

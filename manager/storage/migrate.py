@@ -13,6 +13,7 @@ from sqlalchemy import text
 
 from manager.storage.base import StorageError
 from manager.storage.database import shown
+from manager.storage.living_managers import url_of_a_living_one
 from protocol.errors import StartupError
 
 if TYPE_CHECKING:
@@ -80,8 +81,11 @@ def take_turns(connection: Connection) -> None:
 def upgrade(connection: Connection) -> None:
     """Apply what is missing, inside the caller's transaction.
 
+    A manager of before that is at work would go on, leave out what it does not know, and give a transferred
+    task to a worker without the names that its checkpoint and its sink know it by.
+
     Raises:
-        StartupError: the database was made by a newer sparkherd.
+        StartupError: the database was made by a newer sparkherd, or is to be changed under a manager.
     """
     take_turns(connection)
     schema = schema_of(connection)
@@ -90,8 +94,14 @@ def upgrade(connection: Connection) -> None:
             f"--database: its schema {schema.present} is newer than what this sparkherd knows, "
             f"{schema.newest}; run the newer one"
         )
-    if not schema.is_current:
-        command.upgrade(_config(connection), "head")
+    if schema.is_current:
+        return
+    if (url := url_of_a_living_one(connection)) is not None:
+        raise StartupError(
+            f"--database: its schema {schema.present} is to become {schema.newest}, and a manager at {url}"
+            " uses it; stop all managers first"
+        )
+    command.upgrade(_config(connection), "head")
 
 
 async def with_schema(database: Database, work: Callable[[Connection], T]) -> T:

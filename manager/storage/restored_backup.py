@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import case, delete, select, update
+from sqlalchemy import case, delete, update
 
 from manager.core.stored_rows import GroupRow, OwnershipRow, TransferRow
 from manager.storage.herd_table import FIGURES
-from manager.storage.lease_table import HAS_EXPIRED
+from manager.storage.living_managers import url_of_a_living_one
 from manager.storage.migrate import schema_of, take_turns
-from manager.storage.schema import MANAGERS, TABLES
+from manager.storage.schema import TABLES
 from protocol.errors import StartupError
 from protocol.fencing import next_number
 from protocol.states import TransferStep
@@ -46,8 +46,7 @@ def raise_numbers(connection: Connection, now_ms: int, above: int = 0) -> int:
     take_turns(connection)
     if not schema_of(connection).is_current:
         raise StartupError("--database: its schema is not this sparkherd's; `sparkherd db upgrade` first")
-    living = select(MANAGERS.c.url).where(MANAGERS.c.expires_at_ms.is_not(None), ~HAS_EXPIRED)
-    if (url := connection.scalar(living)) is not None:
+    if (url := url_of_a_living_one(connection)) is not None:
         raise StartupError(f"--database: a manager at {url} uses it; stop all managers first")
     groups, ownership, transfers = TABLES[GroupRow], TABLES[OwnershipRow], TABLES[TransferRow]
     packed = transfers.c.leaves & (transfers.c.step == TransferStep.STOPPED)

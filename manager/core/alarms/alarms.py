@@ -64,8 +64,9 @@ class GroupAlarms:
     """What fires is in `firing`, what did in `past`, the longest resolved first.
 
     `standings` are the alarms whose condition has begun or ceased to hold, `values` the last figure of those
-    that fire; both are in memory only. `loaded_at` is when the group was taken up, `looked_at` when it was
-    looked at last, both by the monotonic clock in milliseconds; None if it is new, or was not.
+    that fire; both are in memory only. `gone` are tasks that were deleted since they were looked at, of which
+    there may be others of the same names by now. `loaded_at` is when the group was taken up, `looked_at` when
+    it was looked at last, both by the monotonic clock in milliseconds; None if it is new, or was not.
     """
 
     book: AlarmBook = UNREAD
@@ -76,6 +77,7 @@ class GroupAlarms:
     tasks: dict[str, TaskSeen] = field(default_factory=dict)
     workers: dict[str, WorkerSeen] = field(default_factory=dict)
     fitting: dict[str, Fitting] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
     under_way: Pass | None = None
     loaded_at: int | None = None
     looked_at: int | None = None
@@ -137,6 +139,8 @@ class GroupAlarms:
         """There is no such task any more; what fires of it is resolved by the next pass."""
         self.tasks.pop(task, None)
         self.fitting.pop(task, None)
+        if self.firing or self.standings:
+            self.gone.add(task)
 
     def surplus(self) -> list[AlarmRow]:
         """Those that are over and in excess of what is kept, the oldest."""

@@ -143,6 +143,9 @@ def _look_at_task(turn: Turn, look: Look, task: str, under_way: Pass) -> None:
     registry, alarms = turn.group.tasks, turn.group.alarms
     if task not in registry.definitions:
         return
+    if task in alarms.gone:  # what is not looked at ends; another task of the name begins with the next pass
+        alarms.gone.remove(task)
+        return
     rules = _rules_for(turn.group, task, under_way)
     if not rules:
         return
@@ -245,6 +248,7 @@ def _end_others(alarms: GroupAlarms, look: Look, under_way: Pass) -> None:
 
 def _forget_gone(group: Group) -> None:
     alarms = group.alarms
+    alarms.gone.intersection_update(group.tasks.definitions)
     for member_id in alarms.workers.keys() - group.members.keys():
         del alarms.workers[member_id]
 

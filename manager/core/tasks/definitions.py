@@ -9,7 +9,7 @@ import msgspec
 from manager.core import checks, purgatory, scheduling
 from manager.core.commands import PutTaskResponse
 from manager.core.stored_rows import TaskRow
-from manager.core.tasks import carried_history, former_owners, lag, ownership, probation
+from manager.core.tasks import carried_history, departed, former_owners, lag, ownership, probation
 from manager.core.tasks.responses import status_response, task_response
 from protocol.errors import ErrorCode, RefusedError
 from protocol.messages.base import Response
@@ -43,6 +43,7 @@ def put(turn: Turn, request: PutTask, parked: Parked) -> None:
     checks.not_dead(group)
     before, wanted = plan(group, request)
     checks.meets(request.conditions, before)
+    departed.check(group, request)
     if wanted != before:
         checks.not_moving(group, request.task)
     row = upsert(turn, before, wanted)

@@ -1,7 +1,8 @@
-"""Transferred tasks are run by workers that know of homes only (protocol §5, Transfers).
+"""The names that sinks and checkpoints know a task by, where these are not its own (protocol §5, Transfers).
 
-Workers say so in their metadata (`homes`). Those that do not would look for the checkpoint under the names
-that the task has now, find none there, and write all its rows once more, under a fence of their own.
+Transferred tasks are run by workers that know of homes only. Workers say so in their metadata (`homes`).
+Those that do not would look for the checkpoint under the names that the task has now, find none there, and
+write all its rows once more, under a fence of their own.
 """
 
 from __future__ import annotations
@@ -16,6 +17,16 @@ WHY_NOBODY = (
     "it was transferred, and a worker of an earlier version is in the group, which would begin it anew:"
     " bring all workers up to date"
 )
+
+
+def home_after(task: str, token: int) -> str:
+    """By which name sinks know the next task called `task`: no task's name has a `~`, nor that ending.
+
+    Args:
+        task: one that has left its group.
+        token: one that no task of that name has left with before.
+    """
+    return f"{task}~after~{token}"
 
 
 def are_known(group: Group) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from manager.core import checks
-from manager.core.tasks import definitions
+from manager.core.tasks import definitions, departed
 from protocol.errors import ErrorCode, RefusedError
 from protocol.etags import etag_of
 from protocol.messages.tasks import Problem, PutTasksResponse, TaskPut
@@ -27,6 +27,8 @@ def put_all(turn: Turn, request: PutTasks, parked: Parked) -> None:
     checks.list_meets(request.conditions, group)
     if problems := tuple(_unmet(group, request)):
         raise refused_list(ErrorCode.PRECONDITION_FAILED, problems)
+    if problems := tuple(departed.problems(group, request.tasks)):
+        raise refused_list(ErrorCode.TASK_TRANSFERRED, problems)
     _check_moving(group, request)
     results = [
         *(_put(turn, each, validate_only=request.validate_only) for each in request.tasks),

@@ -16,6 +16,7 @@ import msgspec
 from manager.core import checks, scheduling
 from manager.core.stored_rows import OwnershipRow, Parcel, TransferRow
 from manager.core.tasks import carried_history, definitions, former_owners
+from manager.core.tasks.homes import home_after
 from manager.core.transfer_commands import TransferRows
 from protocol.errors import ErrorCode, RefusedError
 from protocol.fencing import next_number
@@ -215,16 +216,6 @@ def _leave(turn: Turn, row: TransferRow) -> None:
     token = next_number(left.token, turn.instant.wall)
     home = TaskHome(group.name, home_after(row.task, token))
     turn.update(left, token=token, home=home, reset=None, reached=None, unsettled=False)
-
-
-def home_after(task: str, token: int) -> str:
-    """By which name sinks know the next task called `task`: no task's name has a `~`, nor that ending.
-
-    Args:
-        task: one that has left its group.
-        token: one that no task of that name has left with before.
-    """
-    return f"{task}~after~{token}"
 
 
 # The group that the tasks go to.

@@ -77,7 +77,11 @@ class TaskListHandlers:
                 asks=Conditions,
                 response=PutTasksResponse,
                 sends=("ETag",),
-                errors=(ErrorCode.PRECONDITION_FAILED, ErrorCode.TASK_UNDER_TRANSFER),
+                errors=(
+                    ErrorCode.PRECONDITION_FAILED,
+                    ErrorCode.TASK_UNDER_TRANSFER,
+                    ErrorCode.TASK_TRANSFERRED,
+                ),
             ),
         ]
 

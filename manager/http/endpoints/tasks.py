@@ -152,7 +152,11 @@ class TaskHandlers:
                 response=TaskResponse,
                 success=(OK, CREATED),
                 sends=("ETag",),
-                errors=(ErrorCode.PRECONDITION_FAILED, ErrorCode.TASK_UNDER_TRANSFER),
+                errors=(
+                    ErrorCode.PRECONDITION_FAILED,
+                    ErrorCode.TASK_UNDER_TRANSFER,
+                    ErrorCode.TASK_TRANSFERRED,
+                ),
             ),
             Endpoint(
                 "DELETE",

@@ -114,6 +114,43 @@ def test_an_alarm_fires_once_and_is_resolved_once(bench: Watched) -> None:
     assert [row.resolved_at_ms > row.fired_at_ms for row in bench.rows] == [True]
 
 
+def made_anew(bench: Watched, task: str) -> None:
+    """The task is deleted, and another one of its name is created and run by the same worker, at once."""
+    owner, token, _ = bench.owner(task)
+    assert bench.ask(DeleteTask(task=task)).error == "NONE"
+    assert bench.report(str(owner), task, token) == "UNKNOWN_TASK"
+    bench.create(task)
+    bench.pass_time(100)
+    bench.join(str(owner), kind="sparkherd", session_ms=10**9)
+    bench.deal([str(owner)], {task: str(owner)})
+    bench.claim(str(owner), task)
+
+
+def test_what_fires_of_a_task_ends_with_it_though_another_one_has_its_name(bench: Watched) -> None:
+    """Nothing is known of the lag of the new one yet, which has nothing to do with what was told."""
+    bench.use(LAG)
+    bench.begin("a")
+    bench.runs("a", lag=behind(101))
+    assert [event.type for event in bench.look()] == ["alarm.firing"]
+    made_anew(bench, "a")
+    assert [event.type for event in bench.look()] == ["alarm.resolved"]
+    bench.runs("a", lag=behind(101))
+    assert [event.type for event in bench.look(2 * EVERY_MS + SLICES_MS)] == ["alarm.firing"]
+
+
+def test_how_long_a_task_was_behind_says_nothing_of_a_later_one_of_its_name(bench: Watched) -> None:
+    """Its patience is its own."""
+    bench.use(rule(threshold=100, for_ms=4 * MINUTE))
+    bench.begin("a")
+    bench.runs("a", lag=behind(101))
+    assert bench.look(3 * MINUTE) == []
+    made_anew(bench, "a")
+    bench.runs("a", lag=behind(101))
+    assert bench.look(3 * MINUTE) == []
+    bench.runs("a", lag=behind(101))
+    assert [event.type for event in bench.look(2 * MINUTE)] == ["alarm.firing"]
+
+
 def test_without_rules_nothing_is_looked_at(bench: Watched) -> None:
     """Nor is there a deadline for it."""
     bench.begin("a")

@@ -18,7 +18,7 @@ from manager.core.commands import (
     SetTarget,
 )
 from manager.core.stored_rows import OwnershipRow
-from manager.core.tasks.transfers import home_after
+from manager.core.tasks.homes import home_after
 from manager.core.transfer_commands import AdvanceTransfer, CancelTransfer, StartTransfer
 from manager.core.transfer_registry import KEPT
 from protocol.messages.ownership import ReportRequest
