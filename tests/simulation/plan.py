@@ -35,7 +35,7 @@ EVERY_MS = {
 """What happens during the storm, and how often on the average."""
 
 
-TRANSFERS = 0.4
+TRANSFERS = 0.25
 """In which share of the histories tasks go from group to group."""
 WITH_TRANSFERS_MS = {
     "transfer": 600,
