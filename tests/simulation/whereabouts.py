@@ -99,6 +99,7 @@ class Whereabouts:
         place = Place(*row.key)
         before, old, home = self.owned.get(place), self.home(place), home_of(row)
         highest = self._granted.get(home, -1)
+        hold("a task's own names are no others", row.home != TaskHome(*place), row)
         if home != old:
             hold("a task keeps its home", place not in self.tasks, (before, row))
             hold("a token is above all before", row.token > highest, (highest, before, row))
