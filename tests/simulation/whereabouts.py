@@ -115,12 +115,11 @@ class Whereabouts:
 
     def _note_task(self, row: TaskRow) -> None:
         place, is_ordered = Place(*row.key), self._ordered.pop(id(row), None) is not None
-        if place not in self.tasks:
-            home = self.home(place)
-            self._places[home][place] = self._touched[home] = None
-            if is_ordered:
-                hold("a new task is no other's namesake", home not in self.alive, (home, row))
-                self.alive[home] = None
+        home = self.home(place)
+        if place not in self.tasks and is_ordered:
+            hold("a new task is no other's namesake", home not in self.alive, (home, row))
+            self.alive[home] = None
+        self._places[home][place] = self._touched[home] = None
         self.tasks[place] = row
 
     def _note_gone(self, place: Place, dropped: Dropped) -> None:
@@ -193,7 +192,7 @@ class Whereabouts:
     def check_ended(self, query: Query) -> None:
         """Somebody has found a query, and ends it: it is not the one that its task has."""
         row = self.owned[Place(query.group, query.task)]
-        hold("nobody's query is ended", row.owner is None or row.token != query.token, (query, row))
+        hold("no owner's query is ended", row.owner is None or row.token != query.token, (query, row))
 
     def _is_at_rest(self, home: TaskHome) -> bool:
         rows = [self.owned[place] for place in self._known_as[home]]
