@@ -102,7 +102,6 @@ class Whereabouts:
         hold("a task's own names are no others", row.home != TaskHome(*place), row)
         if home != old:
             hold("a task keeps its home", place not in self.tasks, (before, row))
-            hold("a token is above all before", row.token > highest, (highest, before, row))
             self._known_as[old].pop(place, None)
         elif before is not None and before.state is TaskState.COMPLETED and place in self.moves:
             hold("what has completed stays so", row.state is TaskState.COMPLETED, (before, row))
@@ -137,6 +136,9 @@ class Whereabouts:
             self._end_move(place, row.transfer)
         elif row.step is not TransferStep.REFUSED:
             self.moves[place] = row
+        if row.step is TransferStep.STARTED:
+            owned, highest = self.owned[place], self._granted.get(self.home(place), -1)
+            hold("a token is above all before", owned.token > highest, (highest, owned))
 
     def _end_move(self, place: Place, transfer: str) -> None:
         if place in self.moves and self.moves[place].transfer == transfer:
