@@ -45,7 +45,7 @@ def test_the_invariants_hold_through_any_history(part: int) -> None:
 
 
 def test_everything_happens_in_the_histories() -> None:
-    """They are worth something only if managers die, tasks move and go, begin anew, and zombies are fenced."""
+    """They are worth something only if managers die, tasks move, go, begin anew, and zombies are fenced."""
     whole = Outcome()
     for part in range(0, PARTS, 3):
         whole.add(played(part))
