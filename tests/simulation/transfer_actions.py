@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MOST = 3
 """Tasks of a transfer."""
-SAME_ID = 0.04
+SAME_ID = 0.08
 """How often somebody takes an id that is known."""
 OWN_NAME = 0.6
 """How often a task keeps its name, where that is free; the one that kills does so always."""
