@@ -87,8 +87,8 @@ test-fast: $(INSTALLED) ## the tests that start neither Spark nor processes
 	@$(BIN)/pytest -m 'not spark and not processes' $(ARGS)
 
 .PHONY: simulate
-simulate: $(INSTALLED) ## simulated histories of the group core (N=1000 SEED=0 JOBS=2)
-	@$(BIN)/python -m tests.simulation --histories $(or $(N),1000) --seed $(or $(SEED),0) $(if $(JOBS),--jobs $(JOBS))
+simulate: $(INSTALLED) ## simulated histories of the group core (N=1000 SEED=0 JOBS=2 TRANSFERS=0.25)
+	@$(BIN)/python -m tests.simulation --histories $(or $(N),1000) --seed $(or $(SEED),0) $(if $(JOBS),--jobs $(JOBS)) $(if $(TRANSFERS),--transfers $(TRANSFERS))
 
 .PHONY: moves
 moves: $(INSTALLED) java ## a herd with real Spark through joins, deaths, drains and changes: the starts of every query

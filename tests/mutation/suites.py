@@ -41,7 +41,7 @@ SUITES = {
         "tests/unit/worker/spark/reading/test_relation_options.py",
         "tests/unit/worker/spark/kafka/test_spark_sources.py",
     ),
-    "simulation": ("tests/simulation/test_histories.py",),
+    "simulation": ("tests/simulation/test_histories.py", "tests/simulation/test_transfer_histories.py"),
 }
 _TO_BEGIN_WITH = (
     "tests/unit/manager/core/tables/test_tables.py",

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from tests.simulation.campaign import Outcome, explain, run_many
+from tests.simulation.plan import TRANSFERS
 
 SHOWN = 3
 
@@ -20,14 +21,21 @@ SHOWN = 3
 @click.option("-n", "--histories", default=1000, show_default=True, help="How many histories to run.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the first one; the next has the next.")
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Processes to run them in.")
-def main(histories: int, seed: int, jobs: int) -> None:
+@click.option(
+    "--transfers",
+    type=click.FloatRange(0, 1),
+    default=TRANSFERS,
+    show_default=True,
+    help="In which share of them tasks go from group to group; the others are the same whatever it is.",
+)
+def main(histories: int, seed: int, jobs: int, transfers: float) -> None:
     """Run many simulated histories of the group core; exit 1 when an invariant does not hold."""
     console = Console()
     began = time.monotonic()
     outcome = Outcome()
     with Progress(console=console) as progress:
         bar = progress.add_task(f"histories from seed {seed}", total=histories)
-        for part in run_many(seed, histories, jobs):
+        for part in run_many(seed, histories, jobs, transfers):
             outcome.add(part)
             progress.update(bar, completed=outcome.figures.histories + len(outcome.faults))
     _report(console, outcome, time.monotonic() - began)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tests.simulation.history import Figures, History
-from tests.simulation.plan import Plan, draw
+from tests.simulation.plan import TRANSFERS, Plan, draw
 from tests.simulation.shrink import shrink
 from tests.simulation.violations import InvariantError
 
@@ -54,11 +54,11 @@ def run_plan(plan: Plan, *, tracing: bool = False) -> Figures | Fault:
         return Fault(plan, kind, f"{kind}: {error}", tuple(history.world.trace))
 
 
-def run_seeds(seeds: tuple[int, ...]) -> Outcome:
-    """The histories of some seeds, one after another."""
+def run_seeds(seeds: tuple[int, ...], transfers: float = TRANSFERS) -> Outcome:
+    """The histories of some seeds, one after another; that share of them with transfers."""
     outcome = Outcome()
     for seed in seeds:
-        result = run_plan(draw(seed))
+        result = run_plan(draw(seed, transfers))
         if isinstance(result, Fault):
             outcome.faults.append(result)
         else:
@@ -72,12 +72,12 @@ def _collect_seldom() -> None:
     gc.set_threshold(50_000, 20, 100)
 
 
-def run_many(first: int, count: int, jobs: int) -> Iterator[Outcome]:
+def run_many(first: int, count: int, jobs: int, transfers: float) -> Iterator[Outcome]:
     """`count` histories from the seed `first` on, in `jobs` processes; an outcome each time some are done."""
     with ProcessPoolExecutor(jobs, initializer=_collect_seldom) as pool:
         seeds = range(first, first + count)
         chunks = [tuple(seeds[start : start + CHUNK]) for start in range(0, count, CHUNK)]
-        for done in as_completed([pool.submit(run_seeds, chunk) for chunk in chunks]):
+        for done in as_completed([pool.submit(run_seeds, chunk, transfers) for chunk in chunks]):
             yield done.result()
 
 

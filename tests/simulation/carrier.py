@@ -15,7 +15,7 @@ from manager.storage.transfer_table import Standing
 from tests.simulation.manager import Asked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from manager.core.stored_rows import TransferRow
     from tests.simulation.manager import SimManager
@@ -40,8 +40,8 @@ class SimCarrier:
             seen = {transfer: self._seen(rows) for transfer, rows in active.items()}
             ours = {transfer: each for transfer, each in seen.items() if each[1]}
             for transfer in self._patience.due(ours, now):
-                standing = seen[transfer][0]
-                self._carry(transfer, active[transfer], is_brief=not standing.is_to_be_unpacked)
+                is_full = seen[transfer][0].is_to_be_unpacked
+                self._soon(partial(self._read, transfer, is_full=is_full))
                 self._patience.carried(transfer, seen[transfer], now)
         self._manager.later(LOOK_EVERY_MS, self._look)
 
@@ -51,13 +51,20 @@ class SimCarrier:
         standing = Standing(groups, frozenset((*each, count) for each, count in steps.items()))
         return standing, frozenset(filter(self._manager.leases.serves, groups))
 
-    def _carry(self, transfer: str, rows: Sequence[TransferRow], *, is_brief: bool) -> None:
-        """What was read gets here a while later, and now and then once more."""
+    def _soon(self, action: Callable[[], None]) -> None:
+        self._manager.later(self._manager.some_time(slowness=0.2), action)
+
+    def _read(self, transfer: str, *, is_full: bool) -> None:
+        """What it was packed as is read where it was to be unpacked when the driver looked.
+
+        It may have changed since, and gets here a while later, and now and then once more.
+        """
         manager = self._manager
-        if is_brief:
-            rows = [msgspec.structs.replace(row, parcel=None) for row in rows]
+        rows = manager.cluster.store.transfer(transfer)
+        if not is_full:
+            rows = tuple(msgspec.structs.replace(row, parcel=None) for row in rows)
         tell = partial(self._tell, transfer, rows)
-        manager.later(manager.some_time(slowness=0.2), tell)
+        self._soon(tell)
         if manager.world.happens(manager.weather.twice):
             manager.later(manager.world.some(*LATE_MS), tell)
 

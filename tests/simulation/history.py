@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 import msgspec
 
+from manager.core import transfer_registry
 from manager.core.commands import CreateTask, NewDefinition, StartRebalance
 from manager.core.tasks import homes, offers, settling
 from manager.core.tasks.probation import is_suspect
@@ -60,6 +61,8 @@ MAX_WAIT_MS = 5500
 """Longer than any request may be parked."""
 SMALL_PAGE = 2
 """Tasks that a leader is told of at a time: groups here have few."""
+FEW_KEPT = 2
+"""Transfers that are over and that a group remembers: there are few in a history."""
 QUIET_TASKS = 6
 """So many more there are before somebody joins in the end."""
 QUIET_MS = 5000
@@ -120,7 +123,7 @@ class History:
         Raises:
             InvariantError: an invariant does not hold.
         """
-        with patch.object(offers, "PAGE", SMALL_PAGE):
+        with patch.object(offers, "PAGE", SMALL_PAGE), patch.object(transfer_registry, "KEPT", FEW_KEPT):
             return self._run()
 
     def _run(self) -> Figures:

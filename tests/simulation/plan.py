@@ -35,10 +35,10 @@ EVERY_MS = {
 """What happens during the storm, and how often on the average."""
 
 
-TRANSFERS = 0.4
+TRANSFERS = 0.25
 """In which share of the histories tasks go from group to group."""
 WITH_TRANSFERS_MS = {
-    "transfer": 600,
+    "transfer": 450,
     "cancel_transfer": 3000,
     "replace_task": 1500,
     "fail": 2000,
@@ -46,6 +46,8 @@ WITH_TRANSFERS_MS = {
     "sweep": 700,
 }
 """What happens in these besides, and how often on the average."""
+LONGER_MS = 3000
+"""So much longer is their storm: tasks are to run before they go."""
 MEMBERS_FOR_TWO = 6
 """Members that a history of transfers has at least: two groups are to have workers."""
 
@@ -131,11 +133,13 @@ def _with_transfers(plan: Plan, chance: Random) -> Plan:
     """The same with a second herd at least, somebody in it, and transfers."""
     members = max(plan.members, MEMBERS_FOR_TWO)
     hired = [Action(chance.randint(0, 1000), "hire", chance.getrandbits(32)) for _ in range(2)]
-    actions = [*plan.actions, *hired, *_draw_often(chance, WITH_TRANSFERS_MS, plan.storm_ms)]
+    storm_ms = plan.storm_ms + LONGER_MS
+    actions = [*plan.actions, *hired, *_draw_often(chance, WITH_TRANSFERS_MS, storm_ms)]
     return replace(
         plan,
         herds=max(plan.herds, 2),
         members=members,
+        storm_ms=storm_ms,
         transfers=True,
         actions=tuple(sorted(actions, key=lambda action: action.at_ms)),
     )

@@ -81,7 +81,7 @@ class Reporting:
         for report in request.tasks:
             if answer.tasks[report.task] == ErrorCode.STALE_TOKEN:
                 worker.drop(report.task, report.token)
-                worker.claim(
+                worker.claiming.claim(
                     frozenset({report.task}) & worker.assigned
                 )  # it may still be this worker's by right
             elif answer.tasks[report.task] == ErrorCode.NONE:

@@ -74,6 +74,10 @@ class Store:
         elif isinstance(change, Dropped) and change.kind is TransferRow:
             del self._transfers[change.key]
 
+    def transfer(self, transfer: str) -> tuple[TransferRow, ...]:
+        """All rows of one, whichever group has them."""
+        return tuple(row for row in self._transfers.values() if row.transfer == transfer)
+
     def active_transfers(self) -> Mapping[str, Sequence[TransferRow]]:
         """All rows of each transfer of which one is not over."""
         by_id: defaultdict[str, list[TransferRow]] = defaultdict(list)

@@ -45,7 +45,7 @@ def test_the_invariants_hold_through_any_history(part: int) -> None:
 
 
 def test_everything_happens_in_the_histories() -> None:
-    """They are worth something only if managers die, tasks move and begin anew, and zombies are fenced."""
+    """They are worth something only if managers die, tasks move, go, begin anew, and zombies are fenced."""
     whole = Outcome()
     for part in range(0, PARTS, 3):
         whole.add(played(part))
@@ -54,6 +54,7 @@ def test_everything_happens_in_the_histories() -> None:
     assert min(figures.resets, figures.fenced_writes, figures.unfenced_writes) > 0
     assert figures.poisoned > figures.quarantined > 0
     assert min(figures.paced, figures.completed) > 0
+    assert min(figures.transferred, figures.kept) > 0
 
 
 def test_a_seed_is_a_history() -> None:

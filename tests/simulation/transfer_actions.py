@@ -6,10 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from manager.core import commands
-from manager.core.stored_rows import MemberRow, TaskRow
+from manager.core.stored_rows import MemberRow, OwnershipRow, TaskRow
 from manager.core.transfer_commands import CancelTransfer, StartTransfer
-from protocol.states import Target
+from protocol.states import Target, TaskState
 from tests.simulation.actions import TASKS, new_definition
+from tests.simulation.mishaps import POISON
 from tests.simulation.workers import SimWorker
 
 if TYPE_CHECKING:
@@ -20,8 +21,14 @@ if TYPE_CHECKING:
 
 MOST = 3
 """Tasks of a transfer."""
-SAME_ID = 0.04
+SAME_ID = 0.08
 """How often somebody takes an id that is known."""
+OWN_NAME = 0.6
+"""How often a task keeps its name, where that is free; the one that kills does so always."""
+RUN_BEFORE = 0.7
+"""How often it is one that somebody has had."""
+OVER = 0.7
+"""And then, one that has come to its end, if there is any."""
 STEERED = 0.4
 """How often somebody pauses, stops or resumes the tasks just before."""
 CALLED_OFF = 0.2
@@ -34,7 +41,10 @@ def transfer(history: History, chance: Random) -> None:
     """Tasks of one group are to go on in another, under their names or others."""
     herds = history.plan.groups[: history.plan.herds]
     source, target = chance.sample(herds, 2)
-    names = _names(_stored(history, source), set(_stored(history, target)), chance)
+    tasks = _stored(history, source)
+    if chance.random() < RUN_BEFORE:
+        tasks = _run_before(history, source, tasks, chance)
+    names = _names(tasks, set(_stored(history, target)), chance)
     if not names or not _exists(history, target):
         return
     known = history.transfers
@@ -62,9 +72,17 @@ def _id(known: list[str], chance: Random) -> str:
 
 
 def _stored(history: History, group: str) -> list[str]:
-    """The tasks of a group, but for the one that kills."""
+    """The tasks of a group."""
     rows = history.cluster.store.rows(group)
-    return sorted(key[1] for kind, key in rows if kind is TaskRow and key[1] in TASKS)
+    return sorted(key[1] for kind, key in rows if kind is TaskRow and key[1] in {*TASKS, POISON})
+
+
+def _run_before(history: History, group: str, tasks: Sequence[str], chance: Random) -> list[str]:
+    """Those that somebody has had; now and then only what has come to its end."""
+    rows = [history.cluster.store.rows(group).get((OwnershipRow, (group, task))) for task in tasks]
+    had = [row for row in rows if isinstance(row, OwnershipRow) and row.token]
+    over = [row for row in had if row.state is TaskState.COMPLETED]
+    return [row.task for row in (over if over and chance.random() < OVER else had)]
 
 
 def _exists(history: History, group: str) -> bool:
@@ -78,7 +96,8 @@ def _names(tasks: Sequence[str], taken: set[str], chance: Random) -> dict[str, s
     free = [task for task in TASKS if task not in taken]
     names: dict[str, str] = {}
     for task in chosen:
-        own = [task] if task in free and chance.random() < 0.6 else free
+        keeps = task == POISON or (task in free and chance.random() < OWN_NAME)
+        own = [task] if keeps else free
         if left := [name for name in own if name not in names.values()]:
             names[task] = chance.choice(left)
     return names
@@ -105,9 +124,8 @@ def replace_task(history: History, chance: Random) -> None:
     group = chance.choice(history.plan.groups[: history.plan.herds])
     if free := sorted(set(TASKS) - set(_stored(history, group))):
         task, definition = chance.choice(free), new_definition(chance)
-        history.ask(
-            group, commands.CreateTask(task=task, definition=definition, target=chance.choice([*Target]))
-        )
+        target = chance.choice([*Target, Target.STOPPED])
+        history.ask(group, commands.CreateTask(task=task, definition=definition, target=target))
 
 
 def fail(history: History, chance: Random) -> None:

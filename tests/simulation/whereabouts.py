@@ -99,9 +99,9 @@ class Whereabouts:
         place = Place(*row.key)
         before, old, home = self.owned.get(place), self.home(place), home_of(row)
         highest = self._granted.get(home, -1)
+        hold("a task's own names are no others", row.home != TaskHome(*place), row)
         if home != old:
             hold("a task keeps its home", place not in self.tasks, (before, row))
-            hold("a token is above all before", row.token > highest, (highest, before, row))
             self._known_as[old].pop(place, None)
         elif before is not None and before.state is TaskState.COMPLETED and place in self.moves:
             hold("what has completed stays so", row.state is TaskState.COMPLETED, (before, row))
@@ -114,12 +114,11 @@ class Whereabouts:
 
     def _note_task(self, row: TaskRow) -> None:
         place, is_ordered = Place(*row.key), self._ordered.pop(id(row), None) is not None
-        if place not in self.tasks:
-            home = self.home(place)
-            self._places[home][place] = self._touched[home] = None
-            if is_ordered:
-                hold("a new task is no other's namesake", home not in self.alive, (home, row))
-                self.alive[home] = None
+        home = self.home(place)
+        if place not in self.tasks and is_ordered:
+            hold("a new task is no other's namesake", home not in self.alive, (home, row))
+            self.alive[home] = None
+        self._places[home][place] = self._touched[home] = None
         self.tasks[place] = row
 
     def _note_gone(self, place: Place, dropped: Dropped) -> None:
@@ -137,6 +136,9 @@ class Whereabouts:
             self._end_move(place, row.transfer)
         elif row.step is not TransferStep.REFUSED:
             self.moves[place] = row
+        if row.step is TransferStep.STARTED:
+            owned, highest = self.owned[place], self._granted.get(self.home(place), -1)
+            hold("a token is above all before", owned.token > highest, (highest, owned))
 
     def _end_move(self, place: Place, transfer: str) -> None:
         if place in self.moves and self.moves[place].transfer == transfer:
@@ -192,7 +194,7 @@ class Whereabouts:
     def check_ended(self, query: Query) -> None:
         """Somebody has found a query, and ends it: it is not the one that its task has."""
         row = self.owned[Place(query.group, query.task)]
-        hold("nobody's query is ended", row.owner is None or row.token != query.token, (query, row))
+        hold("no owner's query is ended", row.owner is None or row.token != query.token, (query, row))
 
     def _is_at_rest(self, home: TaskHome) -> bool:
         rows = [self.owned[place] for place in self._known_as[home]]

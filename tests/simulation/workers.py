@@ -11,24 +11,19 @@ from definition.document import is_fenced
 from protocol.errors import ErrorCode, Failure
 from protocol.messages.base import encode_opaque
 from protocol.messages.membership import EngineEnd, Protocol
-from protocol.messages.ownership import (
-    ClaimRequest,
-    ClaimResponse,
-    ReleaseRequest,
-)
 from protocol.messages.tasks import TaskHome
 from protocol.states import Target
 from protocol.worker_lease import REASSIGN_PERCENT, part_of
-from tests.simulation.claims import Claims
+from tests.simulation.claiming import Claiming
 from tests.simulation.leader import SimLeader
-from tests.simulation.mishaps import HANGS, HANGS_MS, LEFT, LEFT_MS, POISON, POISON_MS, STUCK
+from tests.simulation.mishaps import HANGS, HANGS_MS, POISON, POISON_MS, STUCK
 from tests.simulation.participant import Participant
+from tests.simulation.releasing import Releasing
 from tests.simulation.reporting import Reporting
 from tests.simulation.runs import RUN_MS, Run, Runs, comes_to_an_end
 from tests.simulation.sink import Query
 from worker.membership import events
 from worker.membership.events import Identity
-from worker.membership.reactions import RequestKind
 from worker.membership.state_machine import Membership
 from worker.membership.states import MemberState
 from worker.tasks.first_starts import FirstStarts
@@ -38,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from protocol.connectors import Needs
-    from protocol.messages.ownership import GrantedTask
+    from protocol.messages.ownership import ClaimResponse, GrantedTask
     from protocol.worker_metadata import WorkerMetadata
     from tests.simulation.network import Route
     from tests.simulation.sink import Sink
@@ -85,7 +80,8 @@ class SimWorker(Participant):
         self.starts = FirstStarts(self._has_begun, lambda: world.now / 1000, PATIENCE_MS / 1000)
         self.leader = SimLeader(at_once)
         self.assigned: frozenset[str] = frozenset()
-        self.claims = Claims()
+        self.claiming = Claiming(self)
+        self.releasing = Releasing(self)
         self.resting: dict[str, int] = {}
         self.hanging: dict[str, int] = {}
         self.faults: dict[str, str] = {}
@@ -162,7 +158,7 @@ class SimWorker(Participant):
         told = {
             "owned": self.owned | self.stuck | self.hanging | self.resting | self.runs.tokens(),
             "tasks_revision": revision,
-            "claiming": sorted(self.claims.tasks),
+            "claiming": sorted(self.claiming.claims.tasks),
             "starting": sorted(self.starts.under_way()),
         }
         return (Protocol("sticky", encode_opaque(msgspec.structs.replace(self.told, **told))),)
@@ -183,21 +179,21 @@ class SimWorker(Participant):
                 self.starts.assign(tasks)
                 if more_after_s is not None:
                     self.later(int(more_after_s * 1000), partial(self._look_at_starts, identity))
-                self._let_go(self._held() - tasks)
-                self.claim(tasks)
+                self.releasing.let_go(self._held() - tasks)
+                self.claiming.claim(tasks)
             case events.Refresh():
-                self.claim(self.assigned)
+                self.claiming.claim(self.assigned)
                 self.reporting.report(dict(self.stuck))
             case events.Revoke() | events.Drain():
                 self.assigned = frozenset()  # what is granted from now on is given back unrun
                 self.starts.assign(frozenset())
-                self._let_go(self._held())
+                self.releasing.let_go(self._held())
                 self.later(50, lambda: self.post(events.Revoked(effect, stopped=not self.stuck)))
             case events.Lose():
                 self.stops += len(self.owned)
                 self.owned, self.stuck, self.assigned = {}, {}, frozenset()
                 self.unfenced, self.resting, self.hanging = {}, {}, {}
-                self.claims.abandon()
+                self.claiming.claims.abandon()
                 self.runs = Runs()
                 self.starts.assign(frozenset())
             case events.Quit():
@@ -278,53 +274,11 @@ class SimWorker(Participant):
 
     # The bookkeeping of tasks.
 
-    def claim(self, tasks: frozenset[str]) -> None:
-        """Ask for these tasks, and for those that may have been granted before without its hearing of it."""
-        tasks |= self.claims.in_doubt.keys() - self.owned.keys() - self.stuck.keys()
-        if tasks:
-            request = ClaimRequest(
-                member_id=self.identity.member_id,
-                generation_id=self.identity.generation,
-                instance_id=self.instance_id,
-                tasks=tuple(sorted(tasks)),
-                wait_ms=500,
-            )
-            number = self.claims.begin(tasks)
-            self.ask(request, partial(self._claimed, number, self.identity, tasks, self.world.now))
-
-    def _claimed(self, claim: int, identity: Identity, tasks: frozenset[str], sent: int, answer: Any) -> None:
-        if not self.claims.end(claim):
-            return
-        if isinstance(answer, ClaimResponse):
-            self.accepted(sent)
-            granted = (grant.task for grant in answer.granted)
-            self.claims.settle(tasks, granted, identity.generation)
-            self._take_in(answer, sent)
-            pending = frozenset(p.task for p in answer.pending) & self.assigned
-            if pending and identity == self.identity:
-                self.claim(pending)
-            return
-        if answer.code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
-            self.claims.doubt(tasks, identity.generation)
-        if identity != self.identity:
-            self._ask_after(tasks)
-        elif answer.code in {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}:
-            self.later(100, lambda: self._claim_still(identity, tasks))
-        else:
-            self.post(events.Refused(RequestKind.CLAIM, identity, answer))
-
-    def _ask_after(self, tasks: frozenset[str]) -> None:
-        """What an overtaken claim may have been granted is claimed once more, with all that is assigned."""
-        if self.claims.in_doubt.keys() & tasks:
-            self.claim(self.assigned)
-
-    def _take_in(self, answer: ClaimResponse, sent: int) -> None:
+    def take_in(self, answer: ClaimResponse, sent: int) -> None:
         """What was granted is this worker's; what is not assigned to it any more is given back unrun."""
         strange = {grant.task: grant.token for grant in answer.granted if grant.task not in self.assigned}
-        self._let_go(strange.keys() & self._held())
-        free = {task: token for task, token in strange.items() if task not in self.stuck}
-        if returned := {task: token for task, token in free.items() if self.left.get(task) != token}:
-            self.later(self.world.some(0, 100), partial(self._release, self.identity, returned))
+        self.releasing.let_go(strange.keys() & self._held())
+        self.releasing.give_back(strange)
         for grant in answer.granted:
             self._know(grant)
             if grant.task in strange or grant.token < self.owned.get(grant.task, 0):
@@ -426,46 +380,3 @@ class SimWorker(Participant):
                     events.Quit(events.Reason.ENGINE_DIED, "the engine died", end), in_order=False
                 )
             )
-
-    def _claim_still(self, identity: Identity, tasks: frozenset[str]) -> None:
-        if identity == self.identity:
-            self.claim(tasks & self.assigned)
-
-    def _let_go(self, tasks: AbstractSet[str]) -> None:
-        hanging = {task: self.hanging.pop(task) for task in sorted(tasks & self.hanging.keys())}
-        released = {task: self.owned.pop(task) for task in sorted(tasks & self.owned.keys())}
-        over = {task: self.runs.over.pop(task).token for task in sorted(tasks & self.runs.over.keys())}
-        self.stops += len(released)
-        for task in tuple(released):
-            if not self.runs.has_failed(task) and self.world.happens(STUCK):
-                self.stuck[task] = released.pop(task)
-        running = tuple(filter(self._is_left, released.items()))
-        if released := released | hanging | over:
-            left = tuple(task for task, _ in running)
-            self.later(self.world.some(0, 100), lambda: self._release(self.identity, released, left))
-
-    def _is_left(self, owned: tuple[str, int]) -> bool:
-        """Whether its query runs on, until somebody takes it over or it was waited for long enough."""
-        task, token = owned
-        if task in self.unfenced or self.runs.has_failed(task) or not self.world.happens(LEFT):
-            return False
-        self.left[task] = token
-        self.later(self.world.some(*LEFT_MS), partial(self.drop, task, token))
-        return True
-
-    def _release(self, identity: Identity, tasks: dict[str, int], running: tuple[str, ...] = ()) -> None:
-        if identity.member_id == self.identity.member_id:
-            request = ReleaseRequest(
-                member_id=identity.member_id, instance_id=self.instance_id, tasks=tasks, running=running
-            )
-            self.ask(request, partial(self._released, identity, tasks, running))
-
-    def _released(
-        self, identity: Identity, tasks: dict[str, int], running: tuple[str, ...], answer: Any
-    ) -> None:
-        if not isinstance(answer, Failure):
-            return
-        if answer.code in {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}:
-            self.later(100, lambda: self._release(identity, tasks, running))
-        else:
-            self.post(events.Refused(RequestKind.RELEASE, identity, answer))
