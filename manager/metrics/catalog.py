@@ -110,7 +110,8 @@ ALARM_MESSAGES = Metric(
 RECEIVER_AWAY = Metric(
     "sparkherd_alarm_receiver_away",
     "gauge",
-    "1 while a receiver of alarms that this manager tells has taken nothing for five minutes, else 0.",
+    "1 while a receiver of alarms that this manager tells, or one of its addresses, has taken nothing for "
+    "five minutes, else 0.",
     ("receiver",),
 )
 BUGS = Metric(

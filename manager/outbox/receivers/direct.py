@@ -13,9 +13,10 @@ import structlog
 
 from manager.background.supervision import once
 from manager.outbox.outcomes import Refusal
+from manager.outbox.receivers.channel import outcome_of
 
 if TYPE_CHECKING:
-    from manager.outbox.receivers.channel import Taken
+    from manager.outbox.receivers.channel import Channel, Taken
     from protocol.messages.events import Event
 
 log = structlog.get_logger(__name__)
@@ -27,9 +28,38 @@ LONGEST_PAUSE_S: Final = 60.0
 class Receivers(Protocol):
     """The receivers that this manager knows."""
 
-    async def tell(self, name: str, event: Event) -> Taken | Refusal | None:
-        """Send `event` to one of them, once; None if there is none of that name."""
+    @property
+    def version(self) -> int:
+        """Another one with each reading of the file."""
         ...
+
+    def open(self, name: str) -> Channel | None:
+        """The way to one of them, which whoever asks for it closes; None if there is none of that name."""
+        ...
+
+
+class _Way:
+    """To one receiver, as the file has it now, for one message: it is known who has got that."""
+
+    def __init__(self, receivers: Receivers, name: str) -> None:
+        self._receivers = receivers
+        self._name = name
+        self._version: int | None = None
+        self._channel: Channel | None = None
+
+    async def send(self, event: Event) -> Taken | Refusal | None:
+        """Try to; None if there is no such receiver."""
+        if self._version != self._receivers.version:
+            self.close()
+            self._version, self._channel = self._receivers.version, self._receivers.open(self._name)
+        if self._channel is None:
+            return None
+        return await outcome_of(self._channel.send(event), self._name)
+
+    def close(self) -> None:
+        """Cut what is going on."""
+        if self._channel is not None:
+            self._channel.close()
 
 
 class DirectMessages:
@@ -66,14 +96,20 @@ class DirectMessages:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _send(self, key: tuple[str, str], event: Event) -> None:
-        rule, name = key
+        way = _Way(self._receivers, key[1])
+        try:
+            await self._until_taken(way, key, event)
+        finally:
+            way.close()
+        self._sending.pop(key, None)
+
+    async def _until_taken(self, way: _Way, key: tuple[str, str], event: Event) -> None:
+        about = {"receiver": key[1], "rule": key[0]}
         pause_s = FIRST_PAUSE_S
-        while isinstance(outcome := await self._receivers.tell(name, event), Refusal):
-            log.warning("a receiver did not take an alarm", receiver=name, rule=rule, reason=outcome.reason)
+        while isinstance(outcome := await way.send(event), Refusal):
+            log.warning("a receiver did not take an alarm", **about, reason=outcome.reason)
             if outcome.is_final:
-                break
+                return
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-        else:
-            log.info("told an alarm without the database", receiver=name, rule=rule)
-        self._sending.pop(key, None)
+        log.info("told an alarm without the database", **about)

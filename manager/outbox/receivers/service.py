@@ -31,11 +31,11 @@ from protocol.messages.alarm_receivers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from manager.metrics.meter import Meter
     from manager.outbox.feed import Feed
-    from manager.outbox.receivers.channel import Taken
+    from manager.outbox.receivers.channel import Channel, Taken
     from manager.outbox.receivers.file import DeclaredReceiver
     from manager.outbox.sender import WebhookRouting
     from manager.storage.base import EventLog
@@ -64,6 +64,8 @@ class AlarmReceivers:
     def __init__(
         self, path: str | None, feed: Feed, events: EventLog, routing: WebhookRouting, meter: Meter
     ) -> None:
+        self.version = 0
+        """Another one with each reading of the file."""
         self._path = path
         self._declared = read_receivers(path)
         self._feed = feed
@@ -98,6 +100,7 @@ class AlarmReceivers:
                 return
             await self._running.aclose()
             self._declared, self._running = declared, AsyncExitStack()
+            self.version += 1
             await self._begin()
         if self._path is not None:
             log.info("alarm receivers read again", receivers=len(declared.receivers))
@@ -111,38 +114,31 @@ class AlarmReceivers:
 
     async def test(self, name: str) -> ReceiverTestResponse | None:
         """Send a test message from here, beside all that waits; None if there is no such receiver."""
-        receiver = self._receiver(name)
-        if receiver is None:
+        receiver, channel = self._receiver(name), self.open(name)
+        if receiver is None or channel is None:
             return None
         ends = (False, True) if trial_needs_an_end(receiver) else (False,)
         now_ms = read_clocks().wall
-        outcome = await self._send(receiver, *(trial_event(name, now_ms, is_over=each) for each in ends))
+        try:
+            outcome = await _sent(channel, name, [trial_event(name, now_ms, is_over=each) for each in ends])
+        finally:
+            channel.close()
         if isinstance(outcome, Refusal):
             return ReceiverTestResponse(delivered=False, reason=outcome.reason)
-        return None if outcome is None else ReceiverTestResponse(delivered=True, reason=outcome.note)
+        return ReceiverTestResponse(delivered=True, reason=None if outcome is None else outcome.note)
 
-    async def tell(self, name: str, event: Event) -> Taken | Refusal | None:
-        """Send `event` from here, once, beside all that waits; None if there is no such receiver."""
+    def open(self, name: str) -> Channel | None:
+        """The way from here to one of them, beside all that waits, which whoever asks for it closes.
+
+        None if there is no such receiver, or this manager is stopping.
+        """
         receiver = self._receiver(name)
-        return None if receiver is None else await self._send(receiver, event)
+        if receiver is None or self._poster is None:
+            return None
+        return channel_to(receiver, self._declared, self._poster)
 
     def _receiver(self, name: str) -> DeclaredReceiver | None:
         return next((each for each in self._declared.receivers if each.name == name), None)
-
-    async def _send(self, receiver: DeclaredReceiver, *events: Event) -> Taken | Refusal | None:
-        """One after the other, up to the first that is not taken; None if this manager is stopping."""
-        if self._poster is None:
-            return None
-        channel = channel_to(receiver, self._declared, self._poster)
-        outcome: Taken | Refusal | None = None
-        try:
-            for event in events:
-                outcome = await outcome_of(channel.send(event), receiver.name)
-                if isinstance(outcome, Refusal):
-                    break
-        finally:
-            channel.close()
-        return outcome
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -173,6 +169,16 @@ class AlarmReceivers:
             LOOK_EVERY_S,
             "it cannot be looked which receivers of alarms are no more",
         )
+
+
+async def _sent(channel: Channel, receiver: str, events: Sequence[Event]) -> Taken | Refusal | None:
+    """One after the other, up to the first that is not taken."""
+    outcome: Taken | Refusal | None = None
+    for event in events:
+        outcome = await outcome_of(channel.send(event), receiver)
+        if isinstance(outcome, Refusal):
+            break
+    return outcome
 
 
 def _health_of(receiver: DeclaredReceiver, known: Mapping[str, ReceiverHealth]) -> ReceiverHealth:
