@@ -164,6 +164,7 @@ def _watcher(node: Node, me: ManagerIdentity, outbox: Outbox) -> HerdWatcher:
         figures=partial(own_figures, node.tally, node.runtime.meter.loop_lag.worst),
         wake=node.runtime.feed.wake,
         is_alone=node.lock is not None,
+        firing=node.runtime.meter.herd_alarms_fire,
     )
 
 

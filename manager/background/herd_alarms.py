@@ -85,7 +85,7 @@ class HerdAlarms:
         if (rules, silences) != (self._rules, self._silences):
             _tell_unread(self._rules, rules)
             self._rules, self._silences = rules, silences
-            self._use(rules.entries, silences.entries, frozenset(each.told.name for each in rules.unread))
+            self._use(rules.entries, silences.entries, self._unread)
 
     @property
     def receivers_named(self) -> frozenset[str]:
@@ -101,10 +101,14 @@ class HerdAlarms:
         return (await self._table.silences()).entries
 
     @property
-    def known(self) -> tuple[tuple[AlarmRule, ...], tuple[Silence, ...]] | None:
-        """The rules and silences that count at the moment; None before any were read."""
+    def known(self) -> tuple[tuple[AlarmRule, ...], tuple[Silence, ...], frozenset[str]] | None:
+        """What counts at the moment, as `use` has got it last; None before any were read."""
         is_read = self._rules.version >= 0 and self._silences.version >= 0
-        return (self._rules.entries, self._silences.entries) if is_read else None
+        return (self._rules.entries, self._silences.entries, self._unread) if is_read else None
+
+    @property
+    def _unread(self) -> frozenset[str]:
+        return frozenset(each.told.name for each in self._rules.unread)
 
     async def firing(self, asked: FiringQuery) -> FiringPage:
         """Some of what fires in any group; what is of none comes beside the first page.

@@ -67,6 +67,12 @@ ALARMS_FIRING = Metric(
     "Alarms that fire, silenced and acknowledged ones included.",
     ("group", "severity"),
 )
+HERD_ALARMS_FIRING = Metric(
+    "sparkherd_herd_alarms_firing",
+    "gauge",
+    "Alarms of managers and of the database that fire, on the manager that looks at these and only there.",
+    ("severity",),
+)
 TRANSFERRING = Metric(
     "sparkherd_group_transferring_tasks",
     "gauge",
@@ -135,6 +141,7 @@ CATALOG = (
     TASKS,
     TASKS_TO_COME,
     ALARMS_FIRING,
+    HERD_ALARMS_FIRING,
     TRANSFERRING,
     TRANSFER_SINCE,
     COMMIT_SECONDS,

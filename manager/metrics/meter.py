@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from manager.metrics import catalog
 from manager.metrics.facts import DepartureKind, GroupForgotten, MemberGone, RebalanceCause, Rebalanced
 from protocol.errors import ErrorCode, Failure
+from protocol.messages.alarm_notice import Severity
 from protocol.messages.ownership import ReleaseRequest, ReportRequest, TaskErrorsResponse
 from telemetry.loop_lag import LOOP_LAG, LoopLag
 from telemetry.metrics import Instruments, family
@@ -18,6 +19,7 @@ from telemetry.metrics import Instruments, family
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from manager.core.stored_rows import AlarmRow
     from manager.core.turn import Outcome
     from manager.metrics.facts import Fact
     from protocol.messages.base import Request
@@ -52,6 +54,7 @@ class Meter:
         self._leases = make.counter(catalog.LEASE_CHANGES)
         self._alarm_messages = make.counter(catalog.ALARM_MESSAGES)
         self._receiver_away = make.gauge(catalog.RECEIVER_AWAY)
+        self._herd_alarms = make.gauge(catalog.HERD_ALARMS_FIRING)
         self._bugs = make.counter(catalog.BUGS)
         self._known: set[str] = set()
         self.loop_lag = LoopLag(make.histogram(LOOP_LAG))
@@ -148,6 +151,15 @@ class Meter:
     def forget_receiver(self, receiver: str) -> None:
         """Another manager tells it by now, or nobody does."""
         self._receiver_away.remove_by_labels({"receiver": receiver})
+
+    def herd_alarms_fire(self, firing: Iterable[AlarmRow] | None) -> None:
+        """What fires of no group, by the last look; None while another manager looks."""
+        if firing is None:
+            self._herd_alarms.clear()
+            return
+        counts = Counter(row.severity for row in firing)
+        for severity in Severity:
+            self._herd_alarms.labels(severity.value).set(counts[severity.value])
 
     def lease_changed(self, change: LeaseChange, slots: int) -> None:
         """Slots of groups have come to this manager, or left it."""

@@ -73,6 +73,7 @@ class HerdWatcher:
         figures: what this manager tells of itself, asked once each time.
         wake: called when there are new events.
         is_alone: whether there can be no other manager.
+        firing: is told what fires at each look, and None while another manager looks.
         clock: tells the time.
     """
 
@@ -87,6 +88,7 @@ class HerdWatcher:
         figures: Callable[[], ManagerFigures],
         wake: Callable[[], None],
         is_alone: bool,
+        firing: Callable[[Sequence[AlarmRow] | None], None] = lambda _: None,
         clock: Callable[[], ClockReading] = read_clocks,
     ) -> None:
         self._me = me
@@ -96,6 +98,7 @@ class HerdWatcher:
         self._figures = figures
         self._wake = wake
         self._is_alone = is_alone
+        self._firing = firing
         self._clock = clock
         self._attendance = Attendance()
         self._watch = HerdWatch()
@@ -138,6 +141,7 @@ class HerdWatcher:
             raise
         knows_silence = self._attendance.told(view.now_ms, view.gap_ms)
         self._guard.well(self._book, view.firing, figures, self._moment)
+        self._firing(None if fence is None else view.firing)
         is_news = await self._hand_over()
         if fence is None:
             self._watch.forget()

@@ -17,6 +17,8 @@ MOST_SILENCES: Final = 500
 MOST_OF_A_RULE: Final = 100
 """Receivers, and labels."""
 MAX_GLOB_LENGTH: Final = 249
+MOST_WILDCARDS: Final = 32
+"""Of a pattern; what is compared with a hundred thousand names is to be cheap, whoever has written it."""
 LONGEST_SILENCE_MS: Final = 3653 * 86_400_000
 """Ten years, the leap days among them."""
 COUNTED_AT_MOST: Final = 10_000
@@ -27,7 +29,7 @@ Glob = Annotated[
         min_length=1,
         max_length=MAX_GLOB_LENGTH,
         pattern=r"^[A-Za-z0-9._*?-]+(?![\s\S])",
-        description="a name in which `*` stands for any characters and `?` for one",
+        description="a name in which `*` stands for any characters and `?` for one; 32 of these at most",
     ),
 ]
 LabelGlob = Annotated[
@@ -35,7 +37,7 @@ LabelGlob = Annotated[
     msgspec.Meta(
         max_length=MAX_GLOB_LENGTH,
         pattern=r"^[^\u0000]*$",
-        description="a value in which `*` stands for any characters and `?` for one",
+        description="a value in which `*` stands for any characters and `?` for one; 32 of these at most",
     ),
 ]
 Person = Annotated[

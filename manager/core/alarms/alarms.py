@@ -40,15 +40,16 @@ class Fitting(NamedTuple):
 class Pass:
     """One look at all tasks and workers of a group, in slices; `place` is how many tasks were looked at.
 
-    `rules` are those of `book` that are about anything in the group, `compared` how often one was compared
-    with a task in this slice. What is found is stored when all have been looked at: then `batches` are what
-    is left to be stored.
+    `rules` are those of `book` that are about anything in the group, `patterns` how many these have for a
+    task, `compared` how many were compared with one in this slice. What is found is stored when all have been
+    looked at: then `batches` are what is left to be stored.
     """
 
     book: AlarmBook
     rules: tuple[AlarmRule, ...]
     tasks: tuple[str, ...]
     worker_rules: tuple[AlarmRule, ...] = field(init=False)
+    patterns: int = field(init=False)
     place: int = 0
     compared: int = 0
     looked_at: set[Key] = field(default_factory=set)
@@ -57,6 +58,7 @@ class Pass:
 
     def __post_init__(self) -> None:
         self.worker_rules = for_workers(self.rules)
+        self.patterns = sum(1 + len(rule.labels) for rule in self.rules)
 
 
 @dataclass(slots=True)

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from protocol.messages.alarms import AlarmRule, Silence
 
 
+MOST_FOUND: Final = 10_000
+"""Rules with groups whose silences are known; a manager may have more."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class AlarmBook:
     """All there is, as of one moment; `is_known` is False before anything was read.
@@ -27,6 +31,7 @@ class AlarmBook:
     unread: frozenset[str] = frozenset()
     is_known: bool = True
     by_name: dict[str, AlarmRule] = field(init=False, default_factory=dict)
+    _silencing: dict[tuple[str, str], tuple[Silence, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.by_name.update({rule.name: rule for rule in self.rules})
@@ -44,11 +49,20 @@ class AlarmBook:
         """
         return any(
             wall_ms < silence.ends_at_ms
-            and fits(silence.rules, rule)
-            and fits(silence.groups, group)
             and (silence.tasks == "*" if task is None else fits(silence.tasks, task))
-            for silence in self.silences
+            for silence in self._silences_of(rule, group)
         )
+
+    def _silences_of(self, rule: str, group: str) -> tuple[Silence, ...]:
+        """Found out once: each of a hundred thousand alarms of a rule may be compared with all of them."""
+        found = self._silencing.get((rule, group))
+        if found is None:
+            if len(self._silencing) >= MOST_FOUND:
+                self._silencing.clear()
+            found = self._silencing[rule, group] = tuple(
+                each for each in self.silences if fits(each.rules, rule) and fits(each.groups, group)
+            )
+        return found
 
 
 UNREAD: Final = AlarmBook(is_known=False)

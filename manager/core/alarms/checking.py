@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from protocol.alarm_kinds import TRAITS, About, AlarmKind
-from protocol.messages.alarms import AlarmRule
+from protocol.messages.alarms import MOST_WILDCARDS, AlarmRule
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -53,6 +53,7 @@ def _problems(rules: Sequence[AlarmRule], receivers: _Receivers | None) -> Itera
             *_of_thresholds(rule),
             *_of_times(rule),
             *_of_subjects(rule),
+            *_of_patterns(rule),
             *_of_receivers(rule, receivers),
         ):
             yield f"{at}.{field}", fault
@@ -90,6 +91,19 @@ def _of_subjects(rule: AlarmRule) -> Iterator[tuple[str, str]]:
         yield "tasks", f"{fault}, not tasks"
     if rule.labels:
         yield "labels", f"{fault}, not tasks"
+
+
+def _of_patterns(rule: AlarmRule) -> Iterator[tuple[str, str]]:
+    labels = {f"labels.{name}": glob for name, glob in rule.labels.items()}
+    for field, glob in {"groups": rule.groups, "tasks": rule.tasks, **labels}.items():
+        if fault := pattern_fault(glob):
+            yield field, fault
+
+
+def pattern_fault(glob: str) -> str | None:
+    """What is wrong with a pattern, if anything."""
+    wild = glob.count("*") + glob.count("?")
+    return f"has {wild} times * or ?, and may have {MOST_WILDCARDS}" if wild > MOST_WILDCARDS else None
 
 
 def _of_receivers(rule: AlarmRule, receivers: _Receivers | None) -> Iterator[tuple[str, str]]:

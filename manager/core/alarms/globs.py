@@ -1,6 +1,16 @@
-"""Names with `*` and `?`: compared in bounded time, the product of both lengths at most."""
+"""Names with `*` and `?`: compared without trying anything twice."""
 
 from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+COMPILED_KEPT: Final = 10_000
+"""More than rules and silences have patterns with a `?`, unless many have a hundred labels."""
 
 
 def fits(pattern: str, name: str) -> bool:
@@ -9,7 +19,7 @@ def fits(pattern: str, name: str) -> bool:
     A group may have 100,000 tasks, each compared with 500 rules: what has no `?` is left to `str`.
     """
     if "?" in pattern:
-        return _fits_one_by_one(pattern, name)
+        return _compiled(pattern)(name) is not None
     first, star, rest = pattern.partition("*")
     if not star:
         return pattern == name
@@ -27,18 +37,27 @@ def fits(pattern: str, name: str) -> bool:
     return True
 
 
-def _fits_one_by_one(pattern: str, name: str) -> bool:
-    """Only the last `*` is ever gone back to, which is enough, so nothing is tried twice."""
-    at = place = resumed = 0
-    star = -1
-    while place < len(name):
-        if at < len(pattern) and pattern[at] == "*":
-            star, resumed, at = at, place, at + 1
-        elif at < len(pattern) and pattern[at] in {"?", name[place]}:
-            at, place = at + 1, place + 1
-        elif star >= 0:
-            resumed += 1
-            at, place = star + 1, resumed
-        else:
-            return False
-    return all(rest == "*" for rest in pattern[at:])
+@lru_cache(COMPILED_KEPT)
+def _compiled(pattern: str) -> Callable[[str], object]:
+    """What stands between two `*` is looked for from the left, and where it was found it stays.
+
+    Nothing is lost by that. So it is an atomic group, to which a regular expression never comes back.
+    """
+    first, *rest = pattern.split("*")
+    if not rest:
+        return re.compile(_fixed(first), re.DOTALL).fullmatch
+    *between, last = rest
+    found = "".join(_anywhere(part) for part in between if part)
+    end = f"(?>.{{{len(last)},}})(?<={_fixed(last)})"
+    return re.compile(_fixed(first) + found + end, re.DOTALL).fullmatch
+
+
+def _anywhere(part: str) -> str:
+    """Its first `?` go before the search, which has a letter to look for then."""
+    rest = part.lstrip("?")
+    skipped = f".{{{len(part) - len(rest)}}}"
+    return f"(?>{skipped}.*?{_fixed(rest)})" if rest else skipped
+
+
+def _fixed(part: str) -> str:
+    return re.escape(part).replace(r"\?", ".")

@@ -43,8 +43,8 @@ SETTLE_MS: Final = 60_000
 GAP_MS: Final = 30_000
 """Between two looks: if it was longer, nobody has looked meanwhile, nor heard anything."""
 TASKS_AT_ONCE: Final = 100
-COMPARED_AT_ONCE: Final = 5_000
-"""Rules with tasks, in a slice of a pass that is the first one with these rules."""
+COMPARED_AT_ONCE: Final = 2_500
+"""Patterns with names, in a slice of a pass that is the first one with these rules."""
 ROWS_AT_ONCE: Final = 200
 """Of one turn; what takes longer would hold up heartbeats."""
 BETWEEN_SLICES_MS: Final = 1
@@ -171,7 +171,7 @@ def _rules_for(group: Group, task: str, under_way: Pass) -> tuple[AlarmRule, ...
         or known.book is not under_way.book
         or known.definition_version != row.definition_version
     ):
-        under_way.compared += len(under_way.rules)
+        under_way.compared += under_way.patterns
         found = for_task(under_way.rules, task, row.labels)
         known = fitting[task] = Fitting(under_way.book, row.definition_version, found)
     return known.rules

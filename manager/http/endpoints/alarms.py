@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from manager.background.herd_alarms import etag_of_rules, rules_response
 from manager.core.alarms.book import AlarmBook
-from manager.core.alarms.checking import problems_of
+from manager.core.alarms.checking import pattern_fault, problems_of
 from manager.core.alarms.findings import MANAGER, MEMBER, TASK
 from manager.core.alarms.group_place import GroupPlace
 from manager.core.commands import AcknowledgeAlarms, ListAlarms
@@ -225,6 +225,9 @@ class AlarmHandlers:
         """One more; those that have ended are forgotten meanwhile."""
         body, now_ms = call.body, _now_ms()
         _require_end(body.ends_at_ms, now_ms)
+        for field in ("rules", "groups", "tasks"):
+            if fault := pattern_fault(getattr(body, field)):
+                raise RefusedError(ErrorCode.INVALID_REQUEST, f"{field}: {fault}")
         new = messages.Silence(
             id=uuid.uuid4().hex[:12],
             ends_at_ms=body.ends_at_ms,

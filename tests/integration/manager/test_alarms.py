@@ -144,6 +144,14 @@ async def test_a_silence_ends_within_ten_years(
     assert (told, answer.get("message")) == (status, message)
 
 
+@pytest.mark.parametrize("field", ["rules", "groups", "tasks"])
+async def test_a_silence_has_so_many_wildcards_at_most(a: Manager, field: str) -> None:
+    """All that fires is compared with all silences."""
+    silence = {"ends_at_ms": in_ms(MINUTE_MS), "reason": "upgrade", "by": "ann", field: "?" * 33}
+    status, answer = await a.http("POST", "/v1/alarms/silences", silence)
+    assert (status, answer["message"]) == (400, f"{field}: has 33 times * or ?, and may have 32")
+
+
 async def listed(manager: Manager, path: str, *, whole: bool = True) -> dict[str, tuple[Any, ...]]:
     """The alarms that are answered, by task."""
     _, answer = await manager.http("GET", path)

@@ -24,7 +24,7 @@ from protocol.roles import Role
 from tests.integration.manager.secured import Tokens, serving
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import aiohttp
     from sqlalchemy import Connection
@@ -177,6 +177,45 @@ async def test_a_page_is_read_along_an_index(
     assert reads
     assert all(step.startswith("SEARCH alarms USING INDEX alarms_firing") for step in reads)
     assert len([step for step in plan if "TEMP B-TREE" in step]) == 1
+
+
+MANY = """
+INSERT INTO alarms ("group", rule, subject, fired_at_ms, kind, severity, since_ms, told_at_ms, resolved_at_ms,
+  acknowledged_at_ms, receivers)
+SELECT (ARRAY['flights', 'flights2', 'Trains', 'a_b', 'aXb'])[1 + mod(n, 5)],
+  (ARRAY['lag', 'failed'])[1 + mod(n / 5, 2)], 'task:t' || n, 1 + n / 100, 'failed',
+  (ARRAY['critical', 'warning', 'info'])[1 + mod(n / 10, 3)], 1, 0, 0, 0, '[]'::bytea
+FROM generate_series(0, 99999) n
+"""
+"""A hundred began at a time."""
+
+
+def read_by(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The steps of a plan of PostgreSQL's that read alarms, and how they do it."""
+    if plan.get("Relation Name") == "alarms":
+        yield plan
+    for inner in plan.get("Plans", ()):
+        yield from read_by(inner)
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("is_analyzed", [True, False], ids=["known", "not-known-yet"])
+async def test_a_page_is_read_along_an_index_of_postgresql(
+    database: Database,
+    storage: SqlStorage,
+    is_analyzed: bool,  # noqa: FBT001 - a table
+) -> None:
+    """Of 100,000 that fire, few more are read than told, whether or not it has looked at what there is."""
+    assert storage is not None
+    database.run(MANY, *["ANALYZE alarms"] * is_analyzed)
+    with database.transaction() as connection:
+        for asked, after in product(ASKED, (None, AFTER._replace(fired_at_ms=500))):
+            page = _page(asked._replace(limit=100, after=after))
+            statement = str(page.compile(connection, compile_kwargs={"literal_binds": True}))
+            (plan,) = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}").scalar_one()
+            for step in read_by(plan["Plan"]):
+                assert step["Index Name"].startswith("alarms_firing"), (asked, after, step)
+                assert step["Actual Rows"] + step.get("Rows Removed by Filter", 0) < 1000, (asked, step)
 
 
 @pytest.mark.parametrize("text", ["", "x", "é", "bnVsbA", "WzFd", "W" * 4001])

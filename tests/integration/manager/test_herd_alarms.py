@@ -71,6 +71,7 @@ class Watching:
             figures=lambda: own_figures(node.tally, lambda: 0.0),
             wake=node.runtime.feed.wake,
             is_alone=False,
+            firing=node.runtime.meter.herd_alarms_fire,
             clock=lambda: ClockReading(self.now, self.now),
         )
 
@@ -82,6 +83,11 @@ class Watching:
         """Five seconds later."""
         self.now += 5000
         await self.watcher.step()
+
+    def shown(self, severity: str) -> float | None:
+        """What a scrape would show of what fires."""
+        registry = self.manager.node.runtime.meter.instruments.registry
+        return registry.get_sample_value("sparkherd_herd_alarms_firing", {"severity": severity})
 
     async def look_in_vain(self) -> None:
         """Five seconds later, without a database."""
@@ -200,6 +206,8 @@ async def test_a_dead_manager_is_told_once_across_a_takeover_of_the_one_that_wat
     for _ in range(3):
         await herd.look()
     first = herd.watcher
+    assert [each.shown("warning") for each in (first, *herd.others)] == [1, None]
+    assert first.shown("critical") == 0
     herd.kill(first)
     await herd.take_over()
     herd.pass_time(first.manager.name, 90_000)

@@ -73,6 +73,7 @@ async def test_a_rule_that_cannot_be_read_is_told_once() -> None:
             table.present = Versioned(version, DEFAULT_RULES[:version], (unread,))
             await alarms.read()
     assert used == [frozenset({"newer"})] * 2
+    assert alarms.known == (DEFAULT_RULES[:2], (), frozenset({"newer"}))
     assert [(line["rule"], line["kind"], line["why"]) for line in logs] == [
         ("newer", "k", "kind: Invalid enum value 'k'")
     ]

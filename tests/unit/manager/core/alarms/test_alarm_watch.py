@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from manager.core.alarms import alarms, book
+from manager.core.alarms import alarms, book, globs
 from manager.core.alarms.book import AlarmBook
 from manager.core.alarms.findings import SUBJECTS_TOLD
 from manager.core.alarms.group_place import GroupPlace
@@ -421,6 +421,24 @@ def test_a_silence_of_some_tasks_is_none_of_workers() -> None:
     of_tasks = AlarmBook(silences=(Silence(tasks="a*", **common),))
     assert [of_tasks.is_silenced("r", "g", task, 1) for task in ("a1", "b", None)] == [True, False, False]
     assert AlarmBook(silences=(Silence(**common),)).is_silenced("r", "g", None, 1)
+
+
+def test_of_all_silences_those_of_a_rule_and_group_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred thousand alarms of it are each compared with these only."""
+    compared: list[str] = []
+
+    def fits(pattern: str, name: str) -> bool:
+        compared.append(pattern)
+        return globs.fits(pattern, name)
+
+    monkeypatch.setattr(book, "fits", fits)
+    common: dict[str, Any] = {"id": "s", "ends_at_ms": 2, "reason": "r", "by": "ann", "created_at_ms": 0}
+    others = (Silence(rules=f"x{number}", tasks="a", **common) for number in range(50))
+    silences = AlarmBook(silences=(*others, Silence(groups="g", tasks="t*", **common)))
+    assert [silences.is_silenced("r", "g", task, 1) for task in ("t1", "b")] == [True, False]
+    assert not silences.is_silenced("r", "g", "t1", 2)
+    assert sum(pattern in {"a", "t*"} for pattern in compared) == 2
+    assert sum(pattern.startswith("x") for pattern in compared) == 50
 
 
 @pytest.mark.parametrize("how", ["rule", "task", "target"])

@@ -33,6 +33,9 @@ def problems(*rules: dict[str, Any], receivers: tuple[str, ...] | None = ("ops",
         ),
         (LAG | {"window_ms": 60_000}, "window_ms", "a rule of kind lag_rows does not look back"),
         (LAG | {"floor_ms": 60_000}, "floor_ms", "a rule of kind lag_rows has none"),
+        (FAILED | {"groups": "*" * 33}, "groups", "has 33 times * or ?, and may have 32"),
+        (FAILED | {"tasks": "a?" * 20 + "*" * 13}, "tasks", "has 33 times * or ?, and may have 32"),
+        (FAILED | {"labels": {"team": "?" * 40}}, "labels.team", "has 40 times * or ?, and may have 32"),
         (FAILED | {"receivers": ["ops", "opps"]}, "receivers[1]", "there is no receiver opps; those of this"),
     ],
 )
@@ -47,6 +50,7 @@ def test_what_goes_with_a_kind_is_not_refused() -> None:
     """Fields that only some kinds have, and the defaults of those that others do not."""
     assert problems(LAG | {"kind": "silent", "floor_ms": 1}, LAG | {"name": "q", "kind": "quarantine"}) == []
     assert problems(LAG | {"kind": "restarting", "window_ms": 60_000}, FAILED | {"window_ms": 600_000}) == []
+    assert problems(FAILED | {"tasks": "?" * 32, "labels": {"team": "*-" * 32}}) == []
     assert [*problems_of(DEFAULT_RULES, ())] == []
 
 

@@ -42,14 +42,23 @@ def test_what_fits(pattern: str, name: str, expected: bool) -> None:  # noqa: FB
     assert fits(pattern, name) is expected
 
 
-@given(pattern=st.text("ab*?", max_size=8), name=st.text("abc", max_size=8))
+@given(pattern=st.text("ab*?", max_size=10), name=st.text("ab", max_size=12))
 def test_it_is_what_a_regular_expression_says(pattern: str, name: str) -> None:
     """Which tries all there is."""
     written = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
     assert fits(pattern, name) is (re.fullmatch(written, name) is not None)
 
 
-@pytest.mark.parametrize("pattern", ["*a" * 100 + "*b", "*?a" * 80 + "*b"])
+@pytest.mark.parametrize(
+    "pattern",
+    ["*a" * 100 + "*b", "*?a" * 80 + "*b", "*a" + "?" * 120 + "b*", "*" + "?" * 248 + "b", "?*" * 124],
+)
 def test_no_pattern_takes_long(pattern: str) -> None:
-    """One that would keep a regular expression busy for ever comes to an end."""
-    assert not fits(pattern, "a" * 249)
+    """Those that would keep a regular expression busy for ever come to an end."""
+    name = "a" * 249
+    assert fits(pattern, name) is pattern.endswith("?*")
+
+
+def test_a_name_may_have_any_characters() -> None:
+    """Labels are values of users: a line break is a character."""
+    assert fits("a?b*?", "a\nb\n")
