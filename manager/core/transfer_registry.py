@@ -31,9 +31,9 @@ class TransferRegistry:
         return tuple(self.by_id.get(transfer, {}).values())
 
     def is_packed(self, task: str) -> bool:
-        """Whether `task` is on its way out, so that nobody here is granted it any more."""
+        """Whether `task` is between two groups, so that nobody here is granted it any more, or yet."""
         row = self.by_id.get(self.moving.get(task, ""), {}).get(task)
-        return row is not None and row.leaves and row.step is not TransferStep.STOPPING
+        return row is not None and row.step not in {TransferStep.STOPPING, TransferStep.STARTED}
 
     def leaving(self) -> list[TransferRow]:
         """The rows of tasks on their way out; it takes the longer the more of these there are."""

@@ -340,6 +340,7 @@ def _go_on(turn: Turn, row: TransferRow) -> None:
     registry = turn.group.tasks
     if row.parcel is not None and row.parcel.ownership.unsettled:
         turn.update(registry.ownership[row.task], unsettled=True)
+    if registry.ownership[row.task].unsettled:
         scheduling.rebalance_soon(turn)
     definitions.retarget(turn, registry.definitions[row.task], row.target, pardons=False)
 

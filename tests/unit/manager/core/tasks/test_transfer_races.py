@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from manager.core.commands import CreateTask, DeleteTask, ResetTask, SetTarget
+from manager.core.scheduling import GATHER_AT_MOST_MS
 from manager.core.stored_rows import OwnershipRow
 from manager.core.transfer_commands import AdvanceTransfer, CancelTransfer, StartTransfer
 from manager.core.transfer_registry import KEPT
@@ -196,3 +197,18 @@ def test_a_database_put_back_from_a_copy_grants_no_packed_task() -> None:
     worker = str(joined.answer.member_id)
     pair.a.deal([worker], {"t": worker})
     assert not pair.a.claim(worker, "t").answer.granted
+
+
+def test_a_database_put_back_from_a_copy_grants_nothing_that_is_not_given_yet() -> None:
+    """As long as the transfer can be cancelled, a fence of the other group's would shut out the first one."""
+    pair = arrived(Pair(targets={"t": Target.STOPPED}))
+    key = OwnershipRow, ("b", "t")
+    pair.b.store[key] = msgspec.structs.replace(pair.b.group.tasks.ownership["t"], unsettled=True)
+    pair.b.crash()
+    pair.b.redeal([pair.getter], {"other": pair.getter, "t": pair.getter})
+    assert not pair.b.claim(pair.getter, "t").answer.granted
+    pair.carry()
+    pair.b.pass_time(GATHER_AT_MOST_MS)
+    assert pair.b.state == "PreparingRebalance"
+    pair.b.redeal([pair.getter], {"other": pair.getter, "t": pair.getter})
+    assert [each.task for each in pair.b.claim(pair.getter, "t").answer.granted] == ["t"]
