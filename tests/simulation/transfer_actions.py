@@ -47,21 +47,23 @@ def transfer(history: History, chance: Random) -> None:
     names = _names(tasks, set(_stored(history, target)), chance)
     if not names or not _exists(history, target):
         return
-    known = history.transfers
-    transfer_id = (
-        chance.choice(known) if known and chance.random() < SAME_ID else f"x{chance.getrandbits(32)}"
-    )
-    known.append(transfer_id)
+    request = StartTransfer(transfer=_id(history.transfers, chance), to_group=target, tasks=names)
     delay_ms = _steer(history, source, names, chance) if chance.random() < STEERED else 0
-    request = StartTransfer(transfer=transfer_id, to_group=target, tasks=names)
     history.world.after(delay_ms, partial(history.ask, source, request))
+    _disturb(history, source, request, chance, delay_ms)
+
+
+def _disturb(history: History, source: str, request: StartTransfer, chance: Random, delay_ms: int) -> None:
+    """While it is under way, somebody calls it off, or takes one of the names."""
     if chance.random() < CALLED_OFF:
-        cancel = CancelTransfer(transfer=transfer_id, cause="another day")
+        cancel = CancelTransfer(transfer=request.transfer, cause="another day")
         history.world.after(delay_ms + chance.randint(*WITHIN_MS), partial(history.ask, source, cancel))
-    if chance.random() < TAKEN:
-        task, definition = chance.choice([*names.values()]), new_definition(chance)
+    names = [name for name in request.tasks.values() if name in TASKS]
+    if names and chance.random() < TAKEN:
+        task, definition = chance.choice(names), new_definition(chance)
         create = commands.CreateTask(task=task, definition=definition, target=chance.choice([*Target]))
-        history.world.after(delay_ms + chance.randint(*WITHIN_MS), partial(history.ask, target, create))
+        taking = partial(history.ask, request.to_group, create)
+        history.world.after(delay_ms + chance.randint(*WITHIN_MS), taking)
 
 
 def _id(known: list[str], chance: Random) -> str:
@@ -104,9 +106,9 @@ def _names(tasks: Sequence[str], taken: set[str], chance: Random) -> dict[str, s
 
 
 def _steer(history: History, group: str, names: dict[str, str], chance: Random) -> int:
-    """Returns how long after that somebody has them go."""
+    """Nobody would have what kills do anything but run. Returns how long after that somebody has them go."""
     target = chance.choice([*Target])
-    for task in names:
+    for task in filter(TASKS.__contains__, names):
         history.ask(group, commands.SetTarget(task=task, target=target))
     return chance.randint(*WITHIN_MS)
 
