@@ -38,20 +38,21 @@ def main(histories: int, seed: int, jobs: int, transfers: float) -> None:
         for part in run_many(seed, histories, jobs, transfers):
             outcome.add(part)
             progress.update(bar, completed=outcome.figures.histories + len(outcome.faults))
-    _report(console, outcome, time.monotonic() - began)
+    _report(console, outcome, time.monotonic() - began, transfers)
     for fault in sorted(outcome.faults, key=lambda fault: fault.plan.seed)[:SHOWN]:
         console.print(explain(fault), markup=False, highlight=False)
     sys.exit(1 if outcome.faults else 0)
 
 
-def _report(console: Console, outcome: Outcome, seconds: float) -> None:
+def _report(console: Console, outcome: Outcome, seconds: float, transfers: float) -> None:
     for name, figure in asdict(outcome.figures).items():
         console.print(f"{name.replace('_', ' '):>16} {figure:>14,}", highlight=False)
     console.print(f"{'violations':>16} {len(outcome.faults):>14,}", highlight=False)
     console.print(f"{'seconds':>16} {seconds:>14,.0f}", highlight=False)
     if outcome.faults:
         seeds = ", ".join(str(fault.plan.seed) for fault in outcome.faults[:20])
-        console.print(f"failing seeds: {seeds}; run one with: make simulate N=1 SEED=…", highlight=False)
+        again = f"make simulate N=1 SEED=… TRANSFERS={transfers}"
+        console.print(f"failing seeds: {seeds}; run one with: {again}", highlight=False)
 
 
 if __name__ == "__main__":
