@@ -14,7 +14,7 @@ from protocol.alarm_kinds import AlarmKind
 from protocol.messages.base import NO_GENERATION, encode_opaque
 from protocol.messages.offsets import CommitOffsetsRequest, DeleteOffsetsRequest, OffsetToCommit
 from tests.unit.manager.core.alarms.looks import MINUTE, behind, rule
-from tests.unit.manager.core.alarms.test_alarm_watch import LAG, Watched
+from tests.unit.manager.core.alarms.watched import LAG, Watched
 
 HOUR = 60 * MINUTE
 

@@ -3,86 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pytest
 
 from manager.core.alarms import alarms, book, globs
 from manager.core.alarms.book import AlarmBook
 from manager.core.alarms.findings import SUBJECTS_TOLD
-from manager.core.alarms.group_place import GroupPlace
-from manager.core.commands import AcknowledgeAlarms, DeleteGroup, DeleteTask, ListAlarms, SetTarget
-from manager.core.stored_rows import AlarmRow, OwnershipRow
+from manager.core.commands import AcknowledgeAlarms, DeleteGroup, DeleteTask, SetTarget
+from manager.core.stored_rows import AlarmRow
 from manager.core.tasks import alarm_watch
 from manager.core.tasks.alarm_watch import EVERY_MS, SETTLE_MS
-from manager.core.written_places import read_place
 from protocol.alarm_kinds import AlarmKind
-from protocol.messages.alarm_notice import Severity
 from protocol.messages.alarms import Silence
 from protocol.messages.ownership import ReportRequest
 from protocol.messages.resources import WorkerResources
-from protocol.states import Target, TaskState
+from protocol.states import Target
 from tests.unit.manager.core.alarms.looks import MINUTE, WALL, behind, rule
-from tests.unit.manager.core.bench import Bench
+from tests.unit.manager.core.alarms.watched import LAG, SLICES_MS, Watched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from protocol.messages.alarms import AlarmRule
 
-    from protocol.messages.alarms import Alarm, AlarmRule
-    from protocol.messages.events import Event
-
-LAG = rule(threshold=100, receivers=("ops",))
-SLICES_MS = 1000
 PAST_KEPT_HERE = 50
-
-
-class Watched(Bench):
-    """A group of which events of alarms are kept; sessions are long, so that no heartbeats are needed."""
-
-    def __init__(self) -> None:
-        super().__init__(max_session_timeout_ms=10**9)
-        self.wall = WALL
-        self.book = AlarmBook()
-
-    def use(self, *rules: AlarmRule, silences: tuple[Silence, ...] = ()) -> None:
-        """Have these rules and silences."""
-        self.book = AlarmBook(rules, silences)
-        self.coordinator.use_alarms(self.book, self.instant)
-
-    def begin(self, *tasks: str) -> str:
-        """One worker with these tasks, all running; its id."""
-        self.create(*tasks)
-        ask = self.join(kind="sparkherd", session_ms=10**9)
-        self.pass_time()
-        member_id = str(ask.answer.member_id)
-        self.deal([member_id], dict.fromkeys(tasks, member_id))
-        self.claim(member_id, *tasks)
-        for task in tasks:
-            self.runs(task)
-        return member_id
-
-    def runs(self, task: str, state: TaskState = TaskState.RUNNING, **more: Any) -> None:
-        """Its owner reports it."""
-        owner, token, _ = self.owner(task)
-        assert self.report(str(owner), task, token, state, **more) == "NONE"
-
-    def look(self, ms: int = EVERY_MS + SLICES_MS) -> list[Event]:
-        """Let a pass come to its end; what was told of alarms."""
-        before = len(self.told)
-        self.pass_time(ms)
-        return [event for event in self.told[before:] if event.alarm is not None]
-
-    def take_over(self) -> None:
-        """Another manager has the group."""
-        self.crash()
-        self.coordinator.use_alarms(self.book, self.instant)
-
-    @property
-    def rows(self) -> list[AlarmRow]:
-        """What is stored of alarms."""
-        return [row for row in self.store.values() if isinstance(row, AlarmRow)]
 
 
 @pytest.fixture
@@ -321,91 +264,6 @@ def test_who_acknowledges_an_alarm_while_the_group_is_looked_at_is_not_forgotten
     assert [(row.acknowledged_by, bool(row.resolved_at_ms)) for row in bench.rows] == [("ann", True)]
 
 
-def test_of_a_group_the_worst_and_newest_are_told_first(bench: Watched) -> None:
-    """Of more than are asked for; those that are pending come after what fires, and all are counted."""
-    critical = rule(AlarmKind.LAG_ROWS, threshold=200, severity=Severity.CRITICAL, name="critical")
-    pending = rule(AlarmKind.LAG_SECONDS, threshold=1, for_ms=MINUTE * 60, name="later")
-    bench.use(LAG, critical, pending)
-    bench.begin("a", "b", "c")
-    for task, rows in (("a", 101), ("b", 201), ("c", 101)):
-        bench.runs(task, lag=behind(rows, 5000))
-        bench.look()
-    told = bench.ask(ListAlarms(limit=5)).answer
-    assert [(each.rule, each.task, each.state) for each in told.alarms] == [
-        ("critical", "b", "firing"),
-        ("lag_rows", "c", "firing"),
-        ("lag_rows", "b", "firing"),
-        ("lag_rows", "a", "firing"),
-        ("later", "c", "pending"),
-    ]
-    assert told.total == 7
-    bench.take_over()
-    assert bench.ask(ListAlarms(limit=2)).answer.alarms == told.alarms[:2]
-
-
-def pages(bench: Watched, limit: int, between: Callable[[], None] = lambda: None) -> list[Alarm]:
-    """All alarms of the group, as somebody asks for them who only has what is written in `next`."""
-    found: list[Alarm] = []
-    after: GroupPlace | None = None
-    while True:
-        told = bench.ask(ListAlarms(limit=limit, past=9, after=after)).answer
-        found += told.alarms
-        if told.next is None:
-            return found
-        assert len(told.alarms) == limit
-        after = read_place(told.next, GroupPlace)
-        assert after is not None
-        between()
-
-
-@pytest.mark.parametrize("limit", [1, 2, 5, 7, 50])
-def test_a_groups_alarms_are_listed_a_page_at_a_time(bench: Watched, limit: int) -> None:
-    """What fires, what is pending and what is over: each once, in order, whatever came at the same time."""
-    bench.use(
-        LAG,
-        rule(threshold=200, severity=Severity.CRITICAL, name="critical"),
-        rule(AlarmKind.LAG_SECONDS, threshold=1, for_ms=MINUTE * 60, name="later"),
-        rule(AlarmKind.LAG_SECONDS, threshold=2, for_ms=MINUTE * 60, name="worse", severity=Severity.INFO),
-    )
-    names = [f"t{number}" for number in range(6)]
-    bench.begin(*names)
-    for number, task in enumerate(names):
-        bench.runs(task, lag=behind(150 + 100 * (number % 2), 5000))
-        if number > 3:
-            bench.look()
-    bench.runs("t0", lag=behind(0, 5000))
-    bench.look()
-    whole = bench.ask(ListAlarms(limit=1000, past=9)).answer
-    assert whole.total == len(whole.alarms) == 21
-    assert [(each.state, each.severity) for each in whole.alarms] == [
-        *[("firing", "critical")] * 3,
-        *[("firing", "warning")] * 5,
-        *[("pending", "warning")] * 6,
-        *[("pending", "info")] * 6,
-        ("resolved", "warning"),
-    ]
-    assert pages(bench, limit) == [*whole.alarms]
-
-
-def test_what_ends_between_two_pages_moves_no_other_alarm(bench: Watched) -> None:
-    """The next page begins behind the last one of the page before, which is over by then."""
-    bench.use(LAG)
-    names = [f"t{number}" for number in range(5)]
-    bench.begin(*names)
-    for task in names:
-        bench.runs(task, lag=behind(101))
-    bench.look()
-    left = iter(names)
-
-    def end_one() -> None:
-        for task in islice(left, 1):
-            bench.runs(task, lag=behind(0))
-        bench.look()
-
-    found = [each.task for each in pages(bench, 1, end_one) if each.state == "firing"]
-    assert found == names
-
-
 def test_of_those_that_are_over_the_oldest_are_forgotten() -> None:
     """By when they ended, whichever came first."""
     kept = alarms.GroupAlarms()
@@ -491,79 +349,6 @@ def test_labels_tell_tasks_apart(bench: Watched) -> None:
     bench.begin("a")
     bench.runs("a", lag=behind(500))
     assert bench.look() == []
-
-
-def restart(bench: Watched, task: str, number: int) -> None:
-    """Its query fails and is started again; each of both ways to say so is the same restart."""
-    bench.runs(task, TaskState.RESTARTING, cause=f"failure {number}")
-    bench.runs(task, TaskState.RESTARTING, cause=f"failure {number}, in more words")
-    bench.runs(task)
-
-
-def test_each_way_into_restarting_is_one(bench: Watched) -> None:
-    """However many reports say so."""
-    bench.use(rule(AlarmKind.RESTARTING, threshold=2, window_ms=10 * MINUTE))
-    bench.begin("a")
-    for number in range(3):
-        assert bench.look() == []
-        restart(bench, "a", number)
-    (event,) = bench.look()
-    assert event.alarm is not None
-    assert event.alarm.subjects[0].causes[0] == "failure 2, in more words"
-    assert [event.type for event in bench.look(11 * MINUTE)] == ["alarm.resolved"]
-
-
-def test_more_restarts_are_counted_than_a_history_has_lines(bench: Watched) -> None:
-    """A rule of a hundred rings after a hundred and not before, whoever had the group meanwhile."""
-    bench.use(rule(AlarmKind.RESTARTING, threshold=100, window_ms=60 * MINUTE))
-    bench.begin("a")
-    for number in range(100):
-        restart(bench, "a", number)
-    assert bench.look() == []
-    bench.take_over()
-    restart(bench, "a", 101)
-    (event,) = bench.look(SETTLE_MS + EVERY_MS)
-    assert event.alarm is not None
-    assert event.alarm.subjects[0].value == 101
-
-
-def test_restarts_before_a_takeover_end_with_their_window(bench: Watched) -> None:
-    """The next manager knows all there were, so it need not look for a window before it says so."""
-    bench.use(rule(AlarmKind.RESTARTING, threshold=2, window_ms=60 * MINUTE))
-    bench.begin("a")
-    for number in range(3):
-        restart(bench, "a", number)
-    assert len(bench.look()) == 1
-    bench.look(40 * MINUTE)
-    bench.take_over()
-    assert bench.look(10 * MINUTE) == []
-    assert [event.type for event in bench.look(12 * MINUTE)] == ["alarm.resolved"]
-
-
-def test_of_rows_without_counts_nothing_is_taken_for_no_restarts(bench: Watched) -> None:
-    """A manager of an earlier version has told of an alarm: it is not over as this one counted none."""
-    bench.use(rule(AlarmKind.RESTARTING, threshold=2, window_ms=60 * MINUTE))
-    bench.begin("a")
-    for number in range(3):
-        restart(bench, "a", number)
-    assert len(bench.look()) == 1
-    for key, row in bench.store.items():
-        if isinstance(row, OwnershipRow):
-            bench.store[key] = msgspec.structs.replace(row, restarts=None)
-    bench.take_over()
-    assert bench.look(50 * MINUTE) == []
-    assert [event.type for event in bench.look(12 * MINUTE)] == ["alarm.resolved"]
-
-
-def test_a_task_that_is_created_anew_has_not_been_restarted(bench: Watched) -> None:
-    """A later one of its name is another one."""
-    bench.use(rule(AlarmKind.RESTARTING, threshold=2))
-    bench.begin("a")
-    for number in range(2):
-        restart(bench, "a", number)
-    bench.ask(DeleteTask(task="a"))
-    bench.create("a")
-    assert bench.group.tasks.ownership["a"].restarts == b""
 
 
 def test_a_worker_is_told_of_by_its_id(bench: Watched) -> None:

@@ -8,7 +8,7 @@ from manager.core.commands import GetTaskAlarms
 from protocol.alarm_kinds import AlarmKind
 from protocol.messages.alarms import Silence, TaskAlarm
 from tests.unit.manager.core.alarms.looks import MINUTE, WALL, behind, rule
-from tests.unit.manager.core.alarms.test_alarm_watch import Watched
+from tests.unit.manager.core.alarms.watched import Watched
 
 if TYPE_CHECKING:
     from tests.unit.manager.core.bench import Bench
