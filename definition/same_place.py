@@ -69,10 +69,11 @@ def table_of(sink: Sink) -> tuple[str, ...] | None:
 
 def _overlap(one: Folder, other: Folder) -> bool:
     """Whether they are one folder, or one is in the other: who tidies that up would take both."""
-    return one == other or _is_around(one, other) or _is_around(other, one)
+    return _is_around(one, other) or _is_around(other, one)
 
 
 def _is_around(outer: Folder, inner: Folder) -> bool:
+    """Whether the one is the other, or has it in itself."""
     if outer.root != inner.root:
         return False
     if outer.root or not set(outer.parts) <= {_UP}:

@@ -30,6 +30,7 @@ SUITES = {
         "tests/unit/worker/checks/test_values.py",
         "tests/unit/definition/test_kafka_options.py",
         "tests/unit/definition/test_quarantine.py",
+        "tests/unit/definition/test_same_place.py",
         "tests/unit/definition/test_references.py",
         "tests/unit/definition/test_spark_conf.py",
         "tests/unit/definition/test_reset_offsets.py",
