@@ -41,7 +41,7 @@ class QuerySpec:
     @property
     def resets(self) -> int:
         """The number of its last reset, 0 before the first."""
-        return 0 if self.reset is None else self.reset.number
+        return _number_of(self.reset)
 
     @property
     def known_as(self) -> TaskHome:
@@ -51,12 +51,30 @@ class QuerySpec:
 
 @dataclass(frozen=True, slots=True)
 class UpcomingQuery:
-    """A query that may be to run here soon: of a task that another worker has not let go of yet."""
+    """A query that may be to run here soon: of a task that another worker has not let go of yet.
+
+    As `QuerySpec`, without what is known only when it is granted.
+    """
 
     group: str
     task: str
     definition: Definition
     reset: TaskReset | None = None
+    home: TaskHome | None = None
+
+    @property
+    def resets(self) -> int:
+        """The number of its last reset, 0 before the first."""
+        return _number_of(self.reset)
+
+    @property
+    def known_as(self) -> TaskHome:
+        """The names that its checkpoint is known by."""
+        return self.home or TaskHome(self.group, self.task)
+
+
+def _number_of(reset: TaskReset | None) -> int:
+    return 0 if reset is None else reset.number
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +311,11 @@ class Prepared(Protocol):
 
         To be called in the event loop. Nothing is left of it, at the latest, when the engine is closed.
         """
+        ...
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether a start would do without it, so that it is to be made ready anew. Never blocks."""
         ...
 
 

@@ -71,6 +71,7 @@ class PendingTask(msgspec.Struct, frozen=True):
     owner: str
     definition: Definition | msgspec.UnsetType = msgspec.UNSET
     reset: TaskReset | msgspec.UnsetType = msgspec.UNSET
+    home: TaskHome | msgspec.UnsetType = msgspec.UNSET
 
 
 class RefusedTask(msgspec.Struct, frozen=True):

@@ -131,7 +131,7 @@ class FakePrepared:
 
     def __init__(self, query: UpcomingQuery) -> None:
         self.query = query
-        self.is_discarded = False
+        self.is_discarded = self.is_stale = False
 
     def discard(self) -> None:
         """Remember it."""

@@ -18,6 +18,11 @@ class PreparedProcess:
         self.query = query
         self._ending: asyncio.Task[None] | None = None
 
+    @property
+    def is_stale(self) -> bool:
+        """Never: another process would fail for the same reason, which the start of the task tells."""
+        return False
+
     def discard(self) -> None:
         """Have it end in order, so that Spark takes its files away."""
         self._ending = asyncio.create_task(self.query.abort(UNUSED))

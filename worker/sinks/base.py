@@ -52,6 +52,14 @@ class Condition(NamedTuple):
     where: str
 
 
+class Connected(Protocol):
+    """A place that a sink was connected to before its task was granted, by `Sink.connect`."""
+
+    def close(self) -> None:
+        """Let go of it; may be called twice."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class SinkTask:
     """What a sink is opened with: who writes, and where to.
@@ -63,6 +71,8 @@ class SinkTask:
         beside: how it is to put rows aside beside the others; only a sink `sql` is given that.
         session: gives one of Spark's, classic or Connect, to look at the place and to make it ready in; a
             batch brings its own. None where a sink is asked for its fence before any Spark is up.
+        connected: what `Sink.connect` has returned for the same definition, if that was asked: the sink's to
+            use and to close.
     """
 
     owner: Owner
@@ -70,6 +80,7 @@ class SinkTask:
     options: Any
     session: Callable[[], SparkSession] | None = None
     beside: Beside | None = None
+    connected: Connected | None = None
 
     @property
     def spark(self) -> SparkSession:
@@ -228,6 +239,19 @@ class Sink(ABC):
         Raises:
             SinkError: the options are of no use on this worker.
         """
+
+    @classmethod
+    def connect(cls, task: SinkTask) -> Connected | None:
+        """Reach the place while another worker still has the task, so that `open` need not; changes nothing.
+
+        Args:
+            task: of an owner that is nobody: who gets the token is not known yet.
+
+        Returns:
+            What `SinkTask.connected` is to be; None where nothing is gained by that.
+        """
+        del task
+        return None
 
     @classmethod
     def inspect(cls, task: SinkTask, fields: Sequence[Field]) -> Iterable[Finding]:

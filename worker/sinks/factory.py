@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from definition.sink import Sink as SinkDefinition
     from definition.sinks.base import SinkFormat
-    from worker.sinks.base import Field
+    from worker.sinks.base import Connected, Field
     from worker.sinks.fence import FenceRow
     from worker.sinks.quarantine.plan import PuttingAside
 
@@ -35,6 +35,7 @@ def open_sink(
     owner: Owner,
     session: Session | None = None,
     aside: PuttingAside | None = None,
+    connected: Connected | None = None,
 ) -> Sink | None:
     """The fenced sink of the definition, None if its format is one of Spark's.
 
@@ -43,6 +44,7 @@ def open_sink(
         owner: who writes.
         session: as in `worker.sinks.base.SinkTask`.
         aside: where rows go that are put aside; None if none are.
+        connected: what `connect_sink` has returned for the same definition; the sink closes it.
 
     Raises:
         SinkError: its options are of no use on this worker, or what writes it is not here.
@@ -51,13 +53,24 @@ def open_sink(
         return None
     beside = None if aside is None else aside.beside
     options = definition.read_options()
-    sink = _writer(own).open(SinkTask(owner, definition, options, session, beside))
+    sink = _writer(own).open(SinkTask(owner, definition, options, session, beside, connected))
     if aside is None or aside.elsewhere is None:
         return sink
     other = open_sink(aside.elsewhere, quarantine_owner(owner), session)
     if other is None:
         raise SinkError(f"quarantine.format: {aside.elsewhere.shown} has no fence")
     return QuarantinedSink(sink, other, owner, limits=aside.limits, rules=aside.rules)
+
+
+def connect_sink(definition: SinkDefinition, group: str) -> Connected | None:
+    """What its fenced sink can do before it is known who writes; None if that is nothing.
+
+    Raises:
+        SinkError: the place cannot be reached, or as `open_sink`.
+    """
+    if (own := definition.fenced) is None:
+        return None
+    return _writer(own).connect(SinkTask(Owner(group, NOBODY, 0), definition, definition.read_options()))
 
 
 def newest_fence(definition: SinkDefinition, owner: Owner, session: Session | None = None) -> FenceRow | None:

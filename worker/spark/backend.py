@@ -174,6 +174,33 @@ class QuerySession(ABC):
         """Let go of everything once the query is over, or was never started. Never blocks for long."""
 
 
+class PlanSession(ABC):
+    """A session that a query is planned in before it is known under which token it runs, if it does.
+
+    `checkpoint` is where the query keeps its progress.
+    """
+
+    spark: SparkSession
+    checkpoint: CheckpointFolder
+
+    @abstractmethod
+    def require_query(self, text: str) -> None:
+        """As `QuerySession.require_query`."""
+
+    @abstractmethod
+    def query_session(self, owner: Owner, may_write: Callable[[], bool]) -> QuerySession:
+        """The session of the query itself, for which the plan is good; it is closed in place of this one.
+
+        Args:
+            owner: the task, and the token it runs under.
+            may_write: the worker's lease on itself; may be asked from any thread.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of it, for there will be no query. Never blocks for long."""
+
+
 class TakenOver(NamedTuple):
     """A query that has a new owner, and the last batch that it had finished before, if any."""
 
@@ -214,8 +241,10 @@ class SparkBackend(ABC):
 
     `url` is Spark's own web page, if it has one; `kind` says which Spark it is.
     `brokers` answers questions about topics, `groups` tells consumer groups of progress; None where no client
-    of Kafka's is within reach.
+    of Kafka's is within reach. `plans_ahead` says whether queries can be planned before they are to start.
     """
+
+    plans_ahead: ClassVar[bool] = False
 
     url: str | None
     kind: SparkKind
@@ -242,6 +271,15 @@ class SparkBackend(ABC):
             checkpoint: path or URL.
             may_write: the worker's lease on itself; may be asked from any thread.
         """
+
+    def plan_session(self, conf: Mapping[str, str], checkpoint: str) -> PlanSession:
+        """A session to plan a query in that may be to start soon; only where `plans_ahead`.
+
+        Args:
+            conf: settings of the query's own session.
+            checkpoint: path or URL.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def check_session(self, conf: Mapping[str, str]) -> CheckSession:

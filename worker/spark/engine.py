@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 import warnings
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -21,6 +22,7 @@ from worker.spark.kafka.lag import measure
 from worker.spark.kafka.lag_looks import LagLooks
 from worker.spark.launch import launch, settle
 from worker.spark.monitor import Monitor
+from worker.spark.prepared import KEPT, PreparedStart, PreparedStarts, plan
 from worker.spark.quarantine.requests import answer
 from worker.spark.query import SparkQuery
 from worker.spark.starts import AT_ONCE, Starts, StartSteps
@@ -28,7 +30,7 @@ from worker.spark.warm_up import warm_up
 from worker.threads import DaemonPool, in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
     from protocol.messages.checks import CheckResult
     from protocol.messages.lag import TaskLag
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     )
     from worker.spark.backend import SparkBackend
     from worker.spark.errand_runs import Cancellation
+    from worker.spark.prepared import Plan
     from worker.spark.settings import SparkSettings
 
 log = structlog.get_logger(__name__)
@@ -65,6 +68,7 @@ class SparkEngine:
         self._settings = settings
         self._may_write = may_write
         self._starts = Starts(settings.start_timeout_s)
+        self._prepared = PreparedStarts(time.monotonic)
         self._settlings = asyncio.Semaphore(AT_ONCE)
         self._looks = DaemonPool(LOOKS, "spark-look")
         self._checks: ErrandRuns[CheckResult] = ErrandRuns("check")
@@ -90,21 +94,23 @@ class SparkEngine:
 
     @property
     def prepares(self) -> int:
-        """None: what there would be to do takes a fraction of a second."""
-        return 0
+        """None behind a server, where the former owner's query is taken over as it runs."""
+        return KEPT if self._backend is not None and self._backend.plans_ahead else 0
 
-    async def prepare(self, query: UpcomingQuery) -> None:
-        """Nothing."""
-        del query
+    async def prepare(self, query: UpcomingQuery) -> PreparedStart | None:
+        """Begin to plan it, in a thread; nothing can be done for an entry point, whose code would run."""
+        if query.definition.entrypoint is not None:
+            return None
+        return self._prepared.begin(query.task, partial(self._plan, query))
 
     async def start(
         self, spec: QuerySpec, at: Callable[[str], None] = ignore_step, prepared: Prepared | None = None
     ) -> SparkQuery:
         """Start a query, in a thread that nobody has to wait for."""
-        del prepared  # there is none
         steps = StartSteps(lambda step: self._loop.call_soon_threadsafe(at, step))
-        launching = partial(self._launch, spec, self._settings, self._may_write, steps)
-        return await self._starts.run(spec.task, launching, steps, _undo)
+        async with _plan_of(prepared, at) as made:
+            launching = partial(self._launch, spec, self._settings, self._may_write, steps, made)
+            return await self._starts.run(spec.task, launching, steps, _undo)
 
     async def _start_small(self, spec: QuerySpec, settings: SparkSettings) -> SparkQuery:
         """One that is nobody's: it writes without a lease, which there is none of before the worker joins."""
@@ -198,6 +204,7 @@ class SparkEngine:
 
     async def close(self) -> None:
         """End every query at once, then let go of Spark."""
+        self._prepared.close()
         backend, self._backend = self._backend, None
         if backend is not None:
             await self._stop_all()
@@ -218,23 +225,24 @@ class SparkEngine:
         if stops:
             await asyncio.wait(stops, timeout=CLOSE_TIMEOUT_S)
 
+    def _plan(self, query: UpcomingQuery, steps: StartSteps) -> Plan:
+        return self._ask(lambda backend: plan(backend, query, self._settings, steps))
+
     def _launch(
-        self, spec: QuerySpec, settings: SparkSettings, may_write: Callable[[], bool], steps: StartSteps
+        self,
+        spec: QuerySpec,
+        settings: SparkSettings,
+        may_write: Callable[[], bool],
+        steps: StartSteps,
+        made: Plan | None = None,
     ) -> SparkQuery:
-        backend = self._backend
-        if backend is None:
-            raise QueryError("Spark is not running")
-        with _trouble():
-            launched = launch(backend, spec, settings, may_write, steps)
+        launched = self._ask(lambda backend: launch(backend, spec, settings, may_write, steps, plan=made))
         query = SparkQuery(spec, launched, self._loop, self._looks)
         self._monitor.add(query)
         return query
 
     def _settle(self, spec: QuerySpec, steps: StartSteps) -> None:
-        if self._backend is None:
-            raise QueryError("Spark is not running")
-        with _trouble():
-            settle(self._backend, spec, self._settings, self._may_write, steps)
+        self._ask(lambda backend: settle(backend, spec, self._settings, self._may_write, steps))
 
     def _on_death(self, death: EngineDeath) -> None:
         """Called from the thread that watches Spark."""
@@ -246,6 +254,19 @@ class SparkEngine:
         if not self._died.done():
             log.error("spark is lost", how=death.how)
             self._died.set_result(death)
+
+
+@contextlib.asynccontextmanager
+async def _plan_of(prepared: Prepared | None, at: Callable[[str], None]) -> AsyncIterator[Plan | None]:
+    """What was made ready for a start; whatever becomes of that, nothing of it is left over."""
+    if not isinstance(prepared, PreparedStart):
+        yield None
+        return
+    made = await prepared.taken(at)
+    try:
+        yield made
+    finally:
+        prepared.discard()
 
 
 async def _keep(_: None) -> None:

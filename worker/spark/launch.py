@@ -20,9 +20,9 @@ from worker.sinks.quarantine.plan import putting_aside
 from worker.spark.adoption import Wanted, adopted, made_of
 from worker.spark.identity import owner_of
 from worker.spark.kafka.source_offsets import by_source, committed_offsets, is_order_needed, kafka_sources
-from worker.spark.kafka.sources import require_sources, watch_sources, with_patience
+from worker.spark.kafka.sources import require_sources, watch_sources
 from worker.spark.quarantine.moved import leave_former
-from worker.spark.query_writer import begun_anew, writer_of
+from worker.spark.query_writer import as_run, writer_of
 from worker.spark.reading.jdbc import require_harmless
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from worker.spark.checkpoint import CheckpointFolder
     from worker.spark.kafka.brokers import Watching
     from worker.spark.kafka.group_progress import Following
+    from worker.spark.prepared import Plan
     from worker.spark.settings import SparkSettings
     from worker.spark.starts import StartSteps
 
@@ -72,10 +73,13 @@ def launch(
     settings: SparkSettings,
     may_write: Callable[[], bool],
     steps: StartSteps,
+    *,
+    plan: Plan | None = None,
 ) -> Launched:
     """Start the task's query in a session of its own, its fence raised before it reads anything.
 
     Each thing that it may have to wait for is told to `steps`, which ends it there if nobody wants it now.
+    What a `plan` has ready is used, if the task is as it was when that was made.
 
     Raises:
         QueryError, SinkError: and whatever Spark raises; nothing is left running then.
@@ -92,23 +96,26 @@ def launch(
     if (running := adopted(backend, wanted, may_write, steps)) is not None:
         return Launched(running.handle, running.session, checkpoint, running.committed)
     steps.at("Spark, for a session")
-    session = backend.query_session(owner, resolved.definition.spark_conf, checkpoint, may_write)
+    definition = as_run(backend, resolved.definition, spec.reset)
+    planned = None if plan is None else plan.take(definition)
+    if planned is None:
+        session = backend.query_session(owner, definition.spark_conf, checkpoint, may_write)
+    else:
+        session = planned.query_session(owner, may_write)
     try:
         session.output.hidden, session.output.at = resolved.values, steps.at
         session.schedule(resolved.definition.scheduling)
         if spec.reached is not None:
             steps.at(f"the checkpoint {checkpoint}")
             session.checkpoint.require(spec.reached)
-        definition = begun_anew(resolved.definition, spec.reset)
-        if backend.brokers is None:
-            definition = with_patience(definition)
-        writer = writer_of(session, definition, settings, steps, aside).queryName(owner.task)
+        found = None if planned is None else planned.found
+        writer = writer_of(session, definition, settings, steps, aside, found=found).queryName(owner.task)
         steps.at(f"the checkpoint {checkpoint}")
         session.inherit(made)
-        found = session.checkpoint.verify(owner, session.output.claimed)
+        at = session.checkpoint.verify(owner, session.output.claimed)
         former = partial(_claim_former, session, spec.definition, secrets, owner)
         present = None if aside is None else spec.definition.quarantine
-        leave_former(session.checkpoint, present, former, found, session.output.claimed)
+        leave_former(session.checkpoint, present, former, at, session.output.claimed)
         order = session.sources_of(writer) if is_order_needed(definition) else ()
         require_sources(backend.brokers, definition, session.checkpoint, order, steps.at)
         follow = _follower(backend, spec, definition, session.checkpoint, order)
@@ -122,7 +129,7 @@ def launch(
             _put_down(backend, session, handle, watched)
             raise
         told = None if handle.commits_late else checkpoint
-        launched = Launched(handle, session, told, found.committed, watched=watched)
+        launched = Launched(handle, session, told, at.committed, watched=watched)
         return launched if following is None else _followed(launched, following)
     except BaseException:
         session.close()

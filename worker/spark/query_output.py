@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from definition.document import Trigger
     from definition.sink import Sink as SinkDefinition
     from worker.left_out import LeftOut
-    from worker.sinks.base import Condition, Field, Sink
+    from worker.sinks.base import Condition, Connected, Field, Sink
     from worker.sinks.entrypoint_fence import Fence
     from worker.sinks.fence import FenceRow, Owner
     from worker.sinks.quarantine.plan import PuttingAside
@@ -39,7 +39,8 @@ class QueryOutput(ABC):
 
     `is_gated` says whether all batches go through the gate; `claimed` what the fence rows said when they were
     raised; `fence` is what an entry point is given; `hidden` are the secrets in the task's definition; `at`
-    is told what the start comes to; `table` is where the query writes, if it is a table of Spark's.
+    is told what the start comes to; `table` is where the query writes, if it is a table of Spark's;
+    `connected` is the way to the definition's sink, if that is there already.
     """
 
     fence: Fence
@@ -49,6 +50,7 @@ class QueryOutput(ABC):
 
     def __init__(self, owner: Owner) -> None:
         self.owner = owner
+        self.connected: Connected | None = None
         self.is_gated = False
         self.claimed: list[FenceRow] = []
         self._sinks: list[Sink] = []
@@ -73,9 +75,10 @@ class QueryOutput(ABC):
             spark: the query's session.
             aside: where rows go that are put aside; None if none are.
         """
-        sink = open_sink(definition, self.owner, lambda: spark, aside)
+        sink = open_sink(definition, self.owner, lambda: spark, aside, self.connected)
         if sink is None:
             return None
+        self.connected = None
         self._sinks.append(sink)
         self.at(f"the fence in {sink.place}")
         self.claimed.append(sink.claim())
@@ -123,8 +126,9 @@ class QueryOutput(ABC):
 
     def close(self) -> None:
         """Let go of the sinks."""
-        for sink in self._sinks:
-            sink.close()
+        for each in (*self._sinks, self.connected):
+            if each is not None:
+                each.close()
 
 
 def apply_trigger(writer: DataStreamWriter, trigger: Trigger | None) -> DataStreamWriter:

@@ -15,6 +15,7 @@ from worker.spark.columns import fields
 from worker.spark.conditions import usable
 from worker.spark.context import TaskContext
 from worker.spark.expectations import dropped_by_spark, expected, sifting, with_conditions
+from worker.spark.kafka.sources import with_patience
 from worker.spark.query_output import apply_trigger
 from worker.spark.reading.reader import read
 
@@ -28,11 +29,23 @@ if TYPE_CHECKING:
     from protocol.messages.tasks import Offsets, TaskReset
     from worker.sinks.base import Condition, Field
     from worker.sinks.quarantine.plan import PuttingAside
-    from worker.spark.backend import QuerySession
+    from worker.spark.backend import QuerySession, SparkBackend
     from worker.spark.query_output import ClaimedSink
     from worker.spark.reading.reader import Read
     from worker.spark.settings import SparkSettings
     from worker.spark.starts import StartSteps
+
+
+def as_run(backend: SparkBackend, definition: Definition, reset: TaskReset | None) -> Definition:
+    """A resolved definition as its query is planned by it.
+
+    Args:
+        backend: the Spark that is to run it; brokers that it cannot ask are waited for by the query itself.
+        definition: with its references resolved.
+        reset: the last one of the task.
+    """
+    begun = begun_anew(definition, reset)
+    return with_patience(begun) if backend.brokers is None else begun
 
 
 def begun_anew(definition: Definition, reset: TaskReset | None) -> Definition:
@@ -62,6 +75,8 @@ def writer_of(
     settings: SparkSettings,
     steps: StartSteps,
     aside: PuttingAside | None,
+    *,
+    found: Read | None = None,
 ) -> DataStreamWriter:
     """What is left is to start it; the fence of a fenced sink is raised.
 
@@ -71,12 +86,13 @@ def writer_of(
         settings: of this worker's Spark.
         steps: is told what may have to be waited for.
         aside: where rows go that are put aside; None if none are.
+        found: what its sources and its SQL come to, if that session knows already.
 
     Raises:
         QueryError, SinkError: and whatever Spark or an entry point raises.
     """
     if definition.entrypoint is None:
-        return apply_trigger(_declared(session, definition, steps, aside), definition.trigger)
+        return apply_trigger(_declared(session, definition, steps, aside, found), definition.trigger)
     steps.at(f"the entry point {definition.entrypoint}")
     context = TaskContext(session.spark, definition, session.checkpoint.place, session.output)
     made = entrypoint.call(definition.entrypoint, settings.allow_entrypoint, context, session)
@@ -84,12 +100,17 @@ def writer_of(
 
 
 def _declared(
-    session: QuerySession, definition: Definition, steps: StartSteps, aside: PuttingAside | None
+    session: QuerySession,
+    definition: Definition,
+    steps: StartSteps,
+    aside: PuttingAside | None,
+    planned: Read | None,
 ) -> DataStreamWriter:
+    """`planned` is what is known of its sources and its SQL already."""
     if definition.sink is None:
         raise QueryError("sink: is required with source")
     claim = session.output.claim(definition.sink, session.spark, aside)
-    found = read(session, definition, steps.at)
+    found = planned or read(session, definition, steps.at)
     frame = expected(session, found.result, definition.expect)
     steps.at(f"the sink {definition.sink.shown}")
     if claim is None:

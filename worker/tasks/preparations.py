@@ -7,7 +7,7 @@ says itself what is wrong with the task.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 import structlog
@@ -23,24 +23,34 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from protocol.messages.ownership import PendingTask
-    from protocol.messages.tasks import TaskReset
+    from protocol.messages.tasks import TaskHome, TaskReset
     from worker.query_engine import Prepared, QueryEngine
     from worker.tasks.grants import Grant
 
 log = structlog.get_logger(__name__)
 
+Value = TypeVar("Value")
 
-@dataclass(frozen=True, slots=True)
-class Preparation:
-    """One task's: of which definition, under which reset, and what comes of it; None if nothing does."""
+
+class Offer(NamedTuple):
+    """What is told of a pending task: its definition, its last reset, and the names it is known by."""
 
     document: bytes
     reset: TaskReset | None
-    making: asyncio.Task[Prepared | None]
+    home: TaskHome | None
 
-    def is_of(self, document: bytes, reset: TaskReset | None) -> bool:
-        """Whether it serves a task of that definition and reset."""
-        return (self.document, self.reset) == (document, reset)
+    @classmethod
+    def of(cls, pending: PendingTask) -> Offer:
+        """Of one that is told with its definition."""
+        return cls(bytes(_given(pending.definition) or b""), _given(pending.reset), _given(pending.home))
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """One task's: of which offer, and what comes of it; None if nothing does."""
+
+    offer: Offer
+    making: asyncio.Task[Prepared | None]
 
     @property
     def made(self) -> Prepared | None:
@@ -80,11 +90,11 @@ class Preparations:
 
     def offered(self, pending: Iterable[PendingTask]) -> None:
         """The latest answer: prepare what it has definitions of, and nothing else any more."""
-        told = {each.task: _told(each) for each in pending if each.definition is not msgspec.UNSET}
-        self.keep(frozenset(task for task, what in told.items() if self._is_prepared(task, *what)))
-        for task, what in told.items():
+        told = {each.task: Offer.of(each) for each in pending if each.definition is not msgspec.UNSET}
+        self.keep(frozenset(task for task, offer in told.items() if self._is_prepared(task, offer)))
+        for task, offer in told.items():
             if task not in self._all:
-                self._all[task] = Preparation(*what, self._spawn(self._make(task, *what)))
+                self._all[task] = Preparation(offer, self._spawn(self._make(task, offer)))
 
     def keep(self, tasks: AbstractSet[str]) -> None:
         """Discard what is made ready for others than these."""
@@ -96,23 +106,25 @@ class Preparations:
         preparation = self._all.pop(grant.task, None)
         if preparation is None:
             return None
-        fits = grant.target is Target.RUNNING and preparation.is_of(grant.document, grant.reset)
-        if not fits or preparation.made is None:
+        is_same = preparation.offer == Offer(grant.document, grant.reset, grant.home)
+        if not is_same or grant.target is not Target.RUNNING or preparation.made is None:
             preparation.discard()
             return None
         return preparation.made
 
-    def _is_prepared(self, task: str, document: bytes, reset: TaskReset | None) -> bool:
-        """Whether it is, or soon will be; what has come to nothing is tried again."""
+    def _is_prepared(self, task: str, offer: Offer) -> bool:
+        """Whether it is, or soon will be; what has come to nothing, or is stale, is tried again."""
         known = self._all.get(task)
-        if known is None or not known.is_of(document, reset):
+        if known is None or known.offer != offer:
             return False
-        return known.made is not None or not known.making.done()
+        made = known.made
+        return not known.making.done() if made is None else not made.is_stale
 
-    async def _make(self, task: str, document: bytes, reset: TaskReset | None) -> Prepared | None:
+    async def _make(self, task: str, offer: Offer) -> Prepared | None:
         try:
-            definition = parse_definition(document)
-            return await self._engine.prepare(UpcomingQuery(self._group, task, definition, reset))
+            definition = parse_definition(offer.document)
+            upcoming = UpcomingQuery(self._group, task, definition, offer.reset, offer.home)
+            return await self._engine.prepare(upcoming)
         except (DefinitionError, QueryError) as error:
             log.debug("a task could not be made ready", task=task, why=str(error).partition("\n")[0])
         except Exception:  # the start of the task does without
@@ -120,7 +132,6 @@ class Preparations:
         return None
 
 
-def _told(pending: PendingTask) -> tuple[bytes, TaskReset | None]:
-    """The definition and the last reset."""
-    reset = None if pending.reset is msgspec.UNSET else pending.reset
-    return bytes(pending.definition), reset  # type: ignore[arg-type]
+def _given(value: Value | msgspec.UnsetType) -> Value | None:
+    """None for what is left out."""
+    return None if value is msgspec.UNSET else value

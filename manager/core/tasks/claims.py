@@ -128,8 +128,13 @@ def _to_prepare(turn: Turn, pending: Sequence[PendingTask], most: int) -> Iterat
             yield each
             continue
         most -= 1
-        reset = registry.ownership_of(turn.group.name, each.task).reset or msgspec.UNSET
-        yield msgspec.structs.replace(each, definition=definition.definition, reset=reset)
+        row = registry.ownership_of(turn.group.name, each.task)
+        yield msgspec.structs.replace(
+            each,
+            definition=definition.definition,
+            reset=row.reset or msgspec.UNSET,
+            home=row.home or msgspec.UNSET,
+        )
 
 
 def _granted(turn: Turn, row: OwnershipRow) -> GrantedTask:

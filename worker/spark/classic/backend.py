@@ -23,8 +23,8 @@ from worker.spark.classic.jars import with_jars, with_readers
 from worker.spark.classic.java import require_java
 from worker.spark.classic.jvm import Jvm, log_configuration
 from worker.spark.classic.kafka import KafkaBrokers
+from worker.spark.classic.plan_session import ClassicPlanSession
 from worker.spark.classic.pools import Pools
-from worker.spark.classic.query_session import ClassicQuerySession
 from worker.spark.classic.resources import ClassicResources
 from worker.spark.classic.submission import submission
 from worker.spark.kafka.group_progress import GroupProgress
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from protocol.messages.resources import WorkerResources
     from worker.query_engine import EngineDeath, NotedQuery
     from worker.sinks.fence import Owner
+    from worker.spark.classic.query_session import ClassicQuerySession
     from worker.spark.settings import SparkSettings
 
 PYTHON = "spark.pyspark.python"
@@ -59,6 +60,8 @@ LOCAL_DEFAULTS = {
 
 class ClassicBackend(SparkBackend):
     """A Spark session together with the JVM that runs it."""
+
+    plans_ahead = True
 
     def __init__(self, spark: SparkSession, jvm: Jvm, timeout_s: float) -> None:
         """`timeout_s` is how long the JVM may be silent before it counts as hung."""
@@ -110,7 +113,11 @@ class ClassicBackend(SparkBackend):
         self, owner: Owner, conf: Mapping[str, str], checkpoint: str, may_write: Callable[[], bool]
     ) -> ClassicQuerySession:
         """In the same JVM."""
-        return ClassicQuerySession(self.spark, owner, conf, checkpoint, may_write, pools=self._pools)
+        return self.plan_session(conf, checkpoint).query_session(owner, may_write)
+
+    def plan_session(self, conf: Mapping[str, str], checkpoint: str) -> ClassicPlanSession:
+        """In the same JVM, where a plan stays good for the query."""
+        return ClassicPlanSession(self.spark, conf, checkpoint, self._pools)
 
     def check_session(self, conf: Mapping[str, str]) -> ClassicCheckSession:
         """In the same JVM."""

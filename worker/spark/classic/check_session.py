@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from worker.spark.checks.check_session import CheckSession
-from worker.spark.classic.active_session import make_active
+from worker.spark.classic.active_session import new_session
 from worker.spark.classic.catalogs import close_catalogs
 from worker.spark.classic.plan_order import sources_of
 from worker.spark.classic.pools import POOL
@@ -24,10 +24,7 @@ class ClassicCheckSession(CheckSession):
 
     def __init__(self, spark: SparkSession, conf: Mapping[str, str]) -> None:
         """To be made in the thread that does the check: its jobs have a pool of their own."""
-        self.spark = spark.newSession()
-        make_active(self.spark)
-        for key, value in conf.items():
-            self.spark.conf.set(key, value)
+        self.spark = new_session(spark, conf)
         self.spark.sparkContext.setLocalProperty(POOL, "sparkherd-checks")
 
     def require_query(self, text: str) -> None:

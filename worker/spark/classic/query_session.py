@@ -14,23 +14,22 @@ from worker.spark.batches.batch_gate import BatchGate, tell_of_refusal
 from worker.spark.classic.active_session import make_active
 from worker.spark.classic.callbacks import forget_functions
 from worker.spark.classic.catalogs import close_catalogs
-from worker.spark.classic.checkpoint import HadoopCheckpoint
 from worker.spark.classic.handle import JavaHandle
 from worker.spark.classic.kafka_ends import fill_in_ends
 from worker.spark.classic.plan_order import sources_of
 from worker.spark.classic.pools import POOL
 from worker.spark.classic.query_output import ClassicQueryOutput
-from worker.spark.classic.rows import LIMIT_CONF
 from worker.spark.classic.statements import drop_escapes, require_query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from pyspark.sql import SparkSession
 
     from definition.scheduling import Scheduling
     from worker.lag.offset_log import Order
     from worker.sinks.fence import Owner
+    from worker.spark.classic.checkpoint import HadoopCheckpoint
     from worker.spark.classic.pools import Pools
 
 _DRAIN_MS = 1000
@@ -38,7 +37,7 @@ _DRAIN_MS = 1000
 
 
 class ClassicQuerySession(QuerySession):
-    """A `newSession()`, a checkpoint read through Hadoop, and batches that are done in this process."""
+    """A session of Spark's, a checkpoint read through Hadoop, and batches that are done in this process."""
 
     writer_type = DataStreamWriter
     query_type = StreamingQuery
@@ -47,18 +46,15 @@ class ClassicQuerySession(QuerySession):
         self,
         spark: SparkSession,
         owner: Owner,
-        conf: Mapping[str, str],
-        checkpoint: str,
+        checkpoint: HadoopCheckpoint,
         may_write: Callable[[], bool],
         *,
         pools: Pools,
     ) -> None:
-        """`pools` are those of the Spark that `spark` is a session of."""
-        self.spark = spark.newSession()
-        make_active(self.spark)
-        for key, value in {**LIMIT_CONF, **conf}.items():
-            self.spark.conf.set(key, value)
-        self.checkpoint = HadoopCheckpoint(self.spark, checkpoint)
+        """`spark` is the query's own session, it may be planned there already; `pools` are of its Spark."""
+        self.spark = spark
+        make_active(spark)
+        self.checkpoint = checkpoint
         self.gate: BatchGate = BatchGate(may_write, partial(tell_of_refusal, owner))
         self.output = ClassicQueryOutput(
             owner, self.gate, self.checkpoint.mark, partial(fill_in_ends, self.spark)

@@ -10,7 +10,7 @@ import pytest
 
 from protocol.errors import ErrorCode
 from protocol.messages.ownership import ClaimRequest, ClaimResponse, PendingTask, RefusedTask
-from protocol.messages.tasks import TaskReset
+from protocol.messages.tasks import TaskHome, TaskReset
 from tests.fakes.manager import failure, granted
 from tests.fakes.turns import until
 from tests.unit.worker.tasks.bench import ME, change
@@ -22,13 +22,20 @@ if TYPE_CHECKING:
     from tests.fakes.query_engine import FakePrepared
     from tests.unit.worker.tasks.bench import Bench
 
+HOME = TaskHome("before", "t")
 SELECT_TWO = "SELECT 2 AS two FROM source"
 
 
-def offered(task: str, *, reset: TaskReset | None = None, **changes: Any) -> PendingTask:
+def offered(
+    task: str, *, reset: TaskReset | None = None, home: TaskHome | None = None, **changes: Any
+) -> PendingTask:
     """It is another worker's; `changes` are keys of its definition."""
     return PendingTask(
-        task, "worker-2", granted(task, **changes).definition, msgspec.UNSET if reset is None else reset
+        task,
+        "worker-2",
+        granted(task, **changes).definition,
+        msgspec.UNSET if reset is None else reset,
+        msgspec.UNSET if home is None else home,
     )
 
 
@@ -66,13 +73,13 @@ async def test_an_engine_that_makes_nothing_ready_has_its_claims_wait_at_once(be
 
 async def test_what_was_made_ready_is_taken_by_the_start(bench: Bench) -> None:
     """Once: the next start of the task does without."""
-    call = await waiting(bench, offered("t1", reset=TaskReset(3)))
+    call = await waiting(bench, offered("t1", reset=TaskReset(3), home=HOME))
     (prepared,) = bench.engine.prepared
-    assert (prepared.query.task, prepared.query.reset) == ("t1", TaskReset(3))
+    assert (prepared.query.task, prepared.query.reset, prepared.query.home) == ("t1", TaskReset(3), HOME)
     assert bench.engine.attempts == []
-    call.answer(ClaimResponse(granted=(granted("t1", reset=TaskReset(3)),)))
+    call.answer(ClaimResponse(granted=(granted("t1", reset=TaskReset(3), home=HOME),)))
     await until(lambda: bench.engine.running == {"t1"})
-    await change(bench, restart_count=1, reset=TaskReset(3))
+    await change(bench, restart_count=1, reset=TaskReset(3), home=HOME)
     await until(lambda: len(bench.engine.queries("t1")) == 2)
     assert bench.engine.taken == [prepared]
     assert discarded(bench) == []
@@ -83,9 +90,10 @@ async def test_what_was_made_ready_is_taken_by_the_start(bench: Bench) -> None:
     [
         granted("t1", sql=SELECT_TWO),
         granted("t1", reset=TaskReset(3)),
+        granted("t1", home=HOME),
         granted("t1", target="PAUSED"),
     ],
-    ids=["definition", "reset", "target"],
+    ids=["definition", "reset", "home", "target"],
 )
 async def test_what_was_made_ready_of_something_else_is_discarded(bench: Bench, grant: Any) -> None:
     """The grant says what is to be run."""
@@ -107,6 +115,16 @@ async def test_another_definition_is_made_ready_in_place_of_the_former(bench: Be
     assert discarded(bench) == ["t1"]
     assert not bench.engine.prepared[-1].is_discarded
     assert bench.engine.prepared[-1].query.definition.sql == SELECT_TWO
+
+
+async def test_what_is_stale_is_made_ready_anew(bench: Bench) -> None:
+    """Its owner takes its time to let go."""
+    call = await waiting(bench, offered("t1"))
+    bench.engine.prepared[0].is_stale = True
+    call.answer(ClaimResponse(pending=(offered("t1"),)))
+    await until(lambda: len(bench.engine.prepared) == 2)
+    assert discarded(bench) == ["t1"]
+    assert not bench.engine.prepared[-1].is_discarded
 
 
 async def test_what_is_offered_again_is_not_made_ready_again(bench: Bench) -> None:

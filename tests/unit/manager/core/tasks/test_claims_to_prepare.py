@@ -8,9 +8,11 @@ import msgspec
 import pytest
 
 from manager.core.commands import SetTarget
+from protocol.messages.tasks import TaskHome
 from protocol.states import Target
 from tests.unit.manager.core.tasks.test_probation import suspected
 from tests.unit.manager.core.tasks.test_resets import reset, resume, stopped
+from tests.unit.manager.core.tasks.transfer_pair import Pair
 
 if TYPE_CHECKING:
     from protocol.messages.ownership import ClaimResponse
@@ -81,3 +83,20 @@ def test_the_last_reset_is_told_with_the_definition() -> None:
     bench.deal([a, b], {"t": b})
     (pending,) = bench.claim(b, "t", prepare=1).answer.pending
     assert pending.reset == granted.reset is not None
+
+
+def test_the_home_of_a_task_from_another_group_is_told_with_the_definition() -> None:
+    """It says where its checkpoint is."""
+    pair = Pair()
+    pair.start()
+    pair.stop_all()
+    pair.carry()
+    bench, first = pair.b, pair.getter
+    bench.redeal([first], {"other": first, "t": first})
+    [granted] = bench.claim(first, "t").answer.granted
+    newcomer = bench.join(kind="sparkherd")
+    bench.join(first, kind="sparkherd", metadata={"owned": {"t": granted.token}, "x": 1})
+    second = newcomer.answer.member_id
+    bench.deal([first, second], {"other": first, "t": second})
+    (pending,) = bench.claim(second, "t", prepare=1).answer.pending
+    assert pending.home == granted.home == TaskHome("a", "t")
