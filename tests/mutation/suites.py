@@ -25,6 +25,7 @@ SUITES = {
         "tests/unit/worker/sinks/test_quarantine_elsewhere.py",
         "tests/unit/worker/sinks/test_sifting.py",
         "tests/unit/worker/spark/test_commit_schedule.py",
+        "tests/unit/worker/spark/test_prepared_starts.py",
         "tests/unit/worker/spark/quarantine/test_moved_quarantine.py",
         "tests/unit/worker/spark/quarantine/test_replay_names.py",
         "tests/unit/worker/checks/test_values.py",

@@ -135,7 +135,9 @@ async def test_a_start_waits_for_nothing_that_has_not_begun(starts: PreparedStar
         await begun(starts, each)
     last = held[-1]
     prepared = starts.begin("t", last.make)
-    assert await prepared.taken(ignore_step) is None
+    told: list[str] = []
+    assert await prepared.taken(told.append) is None
+    assert told == []
     for each in held:
         each.go_on.set()
     await asyncio.wait({prepared.making})
