@@ -15,11 +15,12 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from definition.sinks.urls import url_fault
 from worker.sinks.errors import SinkError
 from worker.sinks.refusals import public_words
+from worker.sinks.shared_dialects import SharedDialects
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from sqlalchemy import URL, Connection, Engine
+    from sqlalchemy import URL, Connection, Dialect, Engine
 
     from worker.sinks.fence import Owner
 
@@ -60,7 +61,11 @@ def connect(url: str, owner: Owner) -> Engine:
     parsed = _parse(url)
     try:
         _require_known_options(parsed)
-        engine = sa.create_engine(parsed, hide_parameters=True, pool_size=1, **_settings(parsed, owner))
+        if parsed.get_backend_name() == "postgresql":
+            return _DIALECTS.engine(parsed, _postgresql_arguments(parsed, owner))
+        engine = sa.create_engine(
+            parsed, hide_parameters=True, pool_size=1, connect_args=_sqlite_arguments(parsed)
+        )
     except ModuleNotFoundError as error:
         raise SinkError(
             f"the driver {error.name} of sink.options.url is not installed on this worker: "
@@ -68,10 +73,8 @@ def connect(url: str, owner: Owner) -> Engine:
         ) from None
     except (ArgumentError, ValueError, TypeError):
         raise SinkError(_NOT_TAKEN) from None
-    if engine.dialect.name == "sqlite":
-        sa.event.listen(engine, "connect", _prepare_sqlite)
-        sa.event.listen(engine, "begin", _begin_immediate)
-    sa.event.listen(engine, "engine_disposed", _forget_dialect)
+    sa.event.listen(engine, "connect", _prepare_sqlite)
+    sa.event.listen(engine, "begin", _begin_immediate)
     return engine
 
 
@@ -232,17 +235,29 @@ def _require_known_options(url: URL) -> None:
         raise SinkError(f"sink.options.url: {str(error).strip()}") from None
 
 
-def _settings(url: URL, owner: Owner) -> dict[str, Any]:
-    """Positional parameters on both, so that rows go to the driver as they are.
+def _sqlite_arguments(url: URL) -> dict[str, Any]:
+    """What the URL sets is not set here."""
+    return {} if "timeout" in url.query else {"timeout": LOCK_TIMEOUT_S}
 
-    What the URL sets comes after what is set here, and so counts.
-    """
-    if url.get_backend_name() == "sqlite":
-        return {"connect_args": {} if "timeout" in url.query else {"timeout": LOCK_TIMEOUT_S}}
+
+def _postgresql_arguments(url: URL, owner: Owner) -> dict[str, Any]:
+    """What the URL sets comes after what is set here, and so counts."""
     arguments = {"options": _session_options(url), "application_name": _session_name(owner)}
     if "connect_timeout" not in url.query:
         arguments["connect_timeout"] = str(CONNECT_TIMEOUT_S)
-    return {"paramstyle": "format", "connect_args": arguments, "pool_pre_ping": True}
+    return arguments
+
+
+def _postgresql_dialect(url: URL) -> Dialect:
+    """With positional parameters, so that rows go to the driver as they are; SQLite has them anyhow.
+
+    Values of `hstore` are text: to know them is to ask for a number that is another one when the extension is
+    made again.
+    """
+    return sa.create_engine(url, paramstyle="format", use_native_hstore=False).dialect
+
+
+_DIALECTS = SharedDialects(_postgresql_dialect)
 
 
 def _session_options(url: URL) -> str:
@@ -253,18 +268,6 @@ def _session_options(url: URL) -> str:
     }
     given = url.normalized_query.get("options", ())
     return " ".join([*(f"-c {name}={value}" for name, value in ours.items()), *given])
-
-
-def _forget_dialect(engine: Engine) -> None:
-    """Empty SQLAlchemy's caches of what it asks PostgreSQL about tables.
-
-    Each keeps 128 of them, with the dialects that have asked, of which every engine has its own: a worker
-    whose tasks come and go grew by 0.2 MB with each start.
-    """
-    for kind in type(engine.dialect).__mro__:
-        for member in vars(kind).values():
-            if (clear := getattr(member, "cache_clear", None)) is not None:
-                clear()
 
 
 def _prepare_sqlite(connection: Any, record: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -19,24 +20,30 @@ if TYPE_CHECKING:
     from worker.sinks.fence import Owner
 
 
+@lru_cache(maxsize=64)
+def _table(schema: str | None) -> sa.Table:
+    """The same one each time: SQLAlchemy knows a statement that it has compiled by the tables in it."""
+    return sa.Table(
+        FENCE_TABLE,
+        sa.MetaData(schema=schema, quote_schema=True),
+        sa.Column("group_id", sa.String(249), primary_key=True),
+        sa.Column("task", sa.String(500), primary_key=True),
+        sa.Column("token", sa.BigInteger, nullable=False),
+        sa.Column("resets", sa.BigInteger, nullable=False),
+        sa.Column("checkpoint_id", sa.Text),
+        sa.Column("batch_id", sa.BigInteger),
+        sa.Column("plan", sa.Text),
+        sa.Column("row_count", sa.BigInteger, nullable=False),
+    )
+
+
 class FenceTable:
     """The fence rows of all tasks that write to one database."""
 
     def __init__(self, schema: str | None = None) -> None:
         """`schema` is where the table is in PostgreSQL; without it, where a connection finds it by itself."""
         self.schema = schema
-        self._table = sa.Table(
-            FENCE_TABLE,
-            sa.MetaData(schema=schema, quote_schema=True),
-            sa.Column("group_id", sa.String(249), primary_key=True),
-            sa.Column("task", sa.String(500), primary_key=True),
-            sa.Column("token", sa.BigInteger, nullable=False),
-            sa.Column("resets", sa.BigInteger, nullable=False),
-            sa.Column("checkpoint_id", sa.Text),
-            sa.Column("batch_id", sa.BigInteger),
-            sa.Column("plan", sa.Text),
-            sa.Column("row_count", sa.BigInteger, nullable=False),
-        )
+        self._table = _table(schema)
 
     @property
     def names(self) -> set[str]:

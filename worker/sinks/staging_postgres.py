@@ -137,7 +137,9 @@ class PostgresStaging(Staging):
         self.position: sa.ColumnClause[int] = sa.column(_POSITION)
         columns: list[sa.ColumnClause[Any]] = [*staged_columns(table), self.position]
         self.source = sa.table(
-            name, *columns, schema=None if schema is None else quoted_name(schema, quote=True)
+            quoted_name(name, quote=True),  # dialects remember what they had to decide about, for ever
+            *columns,
+            schema=None if schema is None else quoted_name(schema, quote=True),
         )
 
     def transaction(self, names: Collection[str]) -> AbstractContextManager[Connection]:

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+import psycopg
 import pytest
-import sqlalchemy as sa
 
 from tests.unit.definition.sink_url_corpus import REFUSED, UNOPENED
 from worker.sinks.database import _prepare_sqlite, connect, place, transaction
@@ -13,6 +13,7 @@ from worker.sinks.errors import SinkError
 from worker.sinks.fence import Owner
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 OWNER = Owner("g", "t", 1)
@@ -111,22 +112,27 @@ def test_a_password_is_never_shown(tmp_path_factory: pytest.TempPathFactory) -> 
     engine.dispose()
 
 
-def told(url: str) -> dict[str, Any]:
-    """What the driver is told when it connects."""
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Any]]:
+    """What the driver is told when it connects to a URL."""
     given: dict[str, Any] = {}
-    engine = connect(url, OWNER)
 
-    @sa.event.listens_for(engine, "do_connect")
-    def keep(_dialect: Any, _record: Any, _args: Any, parameters: dict[str, Any]) -> None:
+    def keep(*_arguments: Any, **parameters: Any) -> NoReturn:
         given.update(parameters)
         raise EOFError("not today")
 
-    with pytest.raises(EOFError, match="not today"):
-        engine.connect()
-    return given
+    def told(url: str) -> dict[str, Any]:
+        given.clear()
+        with pytest.raises(EOFError, match="not today"):
+            connect(url, OWNER).connect()
+        return dict(given)
+
+    for driver in (psycopg, sqlite3.dbapi2):
+        monkeypatch.setattr(driver, "connect", keep)
+    return told
 
 
-def test_nobody_waits_for_a_database_for_ever() -> None:
+def test_nobody_waits_for_a_database_for_ever(told: Callable[[str], dict[str, Any]]) -> None:
     """To be let in, or for a lock; the fence row may be locked by a person."""
     postgresql = told("postgresql://host/db")
     assert postgresql["connect_timeout"] == "10"
@@ -134,7 +140,7 @@ def test_nobody_waits_for_a_database_for_ever() -> None:
     assert told("sqlite:////nowhere/out.db")["timeout"] == 60
 
 
-def test_a_url_may_say_how_long_to_wait() -> None:
+def test_a_url_may_say_how_long_to_wait(told: Callable[[str], dict[str, Any]]) -> None:
     """Its own word counts, beside what is not its to say."""
     url = "postgresql://host/db?connect_timeout=3&options=-c%20lock_timeout%3D500%20-c%20work_mem%3D8MB"
     postgresql = told(url)
