@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Dialect, Engine
 
     from worker.sinks.fence import Owner
+    from worker.sinks.spare_connection import SpareConnection
 
 CONNECT_TIMEOUT_S = 10
 """How long a PostgreSQL may take to let somebody in; `?connect_timeout=` in the URL is another."""
@@ -49,11 +51,16 @@ _SESSIONS = sa.text(
 )
 
 
-def connect(url: str, owner: Owner) -> Engine:
+def connect(url: str, owner: Owner, spare: SpareConnection | None = None) -> Engine:
     """An engine for `url`; asynchronous drivers are replaced by the synchronous one of the same database.
 
     The URL's query is the driver's: connection options of SQLite or libpq. PostgreSQL is told besides for
     whom its sessions work, so that a newer owner can find and end them.
+
+    Args:
+        url: of a sink.
+        owner: for whom it works.
+        spare: its first connection, if there is one already, of the same PostgreSQL.
 
     Raises:
         SinkError: the URL is of no kind that this sink can write to.
@@ -62,7 +69,8 @@ def connect(url: str, owner: Owner) -> Engine:
     try:
         _require_known_options(parsed)
         if parsed.get_backend_name() == "postgresql":
-            return _DIALECTS.engine(parsed, _postgresql_arguments(parsed, owner))
+            there = None if spare is None else partial(spare.take, _session_name(owner))
+            return _DIALECTS.engine(parsed, _postgresql_arguments(parsed, owner), there)
         engine = sa.create_engine(
             parsed, hide_parameters=True, pool_size=1, connect_args=_sqlite_arguments(parsed)
         )
@@ -76,6 +84,11 @@ def connect(url: str, owner: Owner) -> Engine:
     sa.event.listen(engine, "connect", _prepare_sqlite)
     sa.event.listen(engine, "begin", _begin_immediate)
     return engine
+
+
+def is_server(url: str) -> bool:
+    """Whether a database of that URL is one that is connected to; raises `SinkError` as `connect` does."""
+    return _parse(url).get_backend_name() == "postgresql"
 
 
 def connect_to_look(url: str, owner: Owner) -> Engine | None:

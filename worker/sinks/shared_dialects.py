@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import sqlalchemy as sa
 from sqlalchemy.pool import QueuePool
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from sqlalchemy import URL, Connection, Dialect, Engine
+
+    There: TypeAlias = Callable[[], Any] | None
 
 DATABASES = 32
 """How many are remembered, by their whole URLs; those go first that nobody has asked for lately."""
@@ -40,22 +42,28 @@ class SharedDialect:
         self.statements: LRUCache[Any, Any] = LRUCache(STATEMENTS)
         self._server: object = None
 
-    def engine(self, url: URL, connect_args: Mapping[str, Any], disposed: Callable[[Engine], None]) -> Engine:
+    def engine(
+        self, url: URL, connect_args: Mapping[str, Any], disposed: Callable[[Engine], None], there: There
+    ) -> Engine:
         """One with connections of its own; it connects when it is first used.
 
         Args:
             url: the database's.
             connect_args: what the driver is told besides.
             disposed: is called whenever the engine has closed its connections.
+            there: is asked for each connection first, for it may be there already.
 
         Raises:
             ValueError, TypeError: the dialect can make nothing of the URL.
         """
         args, from_url = self.dialect.create_connect_args(url)
         told = {**from_url, **connect_args}
-        pool = QueuePool(
-            lambda: self.dialect.connect(*args, **told), pool_size=1, pre_ping=True, dialect=self.dialect
-        )
+
+        def connection() -> Any:
+            found = None if there is None else there()
+            return self.dialect.connect(*args, **told) if found is None else found
+
+        pool = QueuePool(connection, pool_size=1, pre_ping=True, dialect=self.dialect)
         if (greet := self.dialect.on_connect_url(url)) is not None:
             sa.event.listen(pool, "connect", lambda connection, _record: greet(connection))
         # `create_engine` cannot be given a dialect that is there.
@@ -109,8 +117,8 @@ class SharedDialects:
         self._known: OrderedDict[URL, SharedDialect] = OrderedDict()
         self._lock = threading.Lock()
 
-    def engine(self, url: URL, connect_args: Mapping[str, Any]) -> Engine:
-        """A new engine with the dialect of its database; raises what making a dialect does.
+    def engine(self, url: URL, connect_args: Mapping[str, Any], there: There = None) -> Engine:
+        """A new engine with the dialect of its database, as of `SharedDialect.engine`.
 
         The whole URL is the key, password and options with it: other options may be another `search_path`.
         """
@@ -120,7 +128,7 @@ class SharedDialects:
             if self._known.get(url) is not shared:
                 forget_questions(shared.dialect)
 
-        return shared.engine(url, connect_args, disposed)
+        return shared.engine(url, connect_args, disposed, there)
 
     def _of(self, url: URL) -> SharedDialect:
         with self._lock:

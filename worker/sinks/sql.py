@@ -11,7 +11,14 @@ from worker.sinks import staging_postgres, staging_sqlite
 from worker.sinks.aside import counted
 from worker.sinks.base import Sifted, Sink, Written
 from worker.sinks.bisection import Search
-from worker.sinks.database import connect, end_older_sessions, place, plain_sessions, transaction
+from worker.sinks.database import (
+    connect,
+    end_older_sessions,
+    is_server,
+    place,
+    plain_sessions,
+    transaction,
+)
 from worker.sinks.errors import SinkError
 from worker.sinks.fence import Verdict, judge
 from worker.sinks.fence_rows import claim_fence, enter_fence, newest_row
@@ -19,6 +26,7 @@ from worker.sinks.inspection import inspect_table
 from worker.sinks.parts import raise_faults, whole
 from worker.sinks.quarantine.beside import QuarantineTable
 from worker.sinks.schemas import creatable, current_schema
+from worker.sinks.spare_connection import SpareConnection
 from worker.sinks.sql_target import SqlTarget
 from worker.sinks.table import describe_table, ensure_table
 
@@ -41,11 +49,18 @@ class SqlSink(Sink):
 
     stages = True
 
-    def __init__(self, options: SqlOptions, owner: Owner, beside: Beside | None = None) -> None:
+    def __init__(
+        self,
+        options: SqlOptions,
+        owner: Owner,
+        beside: Beside | None = None,
+        spare: SpareConnection | None = None,
+    ) -> None:
         self._name = read_table_name(options.table)
         self._key = options.key
         self._owner = owner
-        self._engine = connect(options.url, owner)
+        self._spare = spare
+        self._engine = connect(options.url, owner, spare)
         self._fence: FenceTable | None = None
         self._target: SqlTarget | None = None
         self._limits = None if beside is None else beside.limits
@@ -59,7 +74,22 @@ class SqlSink(Sink):
     @classmethod
     def open(cls, task: SinkTask) -> Self:
         """Connects when it is first used."""
-        return cls(task.options, task.owner, task.beside)
+        spare = task.connected if isinstance(task.connected, SpareConnection) else None
+        return cls(task.options, task.owner, task.beside, spare)
+
+    @classmethod
+    def connect(cls, task: SinkTask) -> SpareConnection | None:
+        """To PostgreSQL, whose server looks up for a new session what others know; a file is open at once."""
+        if not is_server(task.options.url):
+            return None
+        engine = connect(task.options.url, task.owner)
+        try:
+            with transaction(engine) as connection:
+                newest_row(connection, task.owner)
+        except BaseException:
+            engine.dispose()
+            raise
+        return SpareConnection(engine)
 
     @classmethod
     def inspect(cls, task: SinkTask, fields: Sequence[Field]) -> Iterable[Finding]:
@@ -137,6 +167,8 @@ class SqlSink(Sink):
     def close(self) -> None:
         """Close the connections."""
         self._engine.dispose()
+        if self._spare is not None:
+            self._spare.close()
 
     def _is_next(self, mark: Mark) -> bool:
         """By what this owner has written itself: who is newer is seen when the rows are put into the table.
