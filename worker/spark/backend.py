@@ -104,6 +104,9 @@ class Handle(ABC):
         """Whether a newer owner has taken it over or ended it; for this worker it is over then."""
         return False
 
+    def begin_no_more(self) -> None:  # noqa: B027 - nothing, where Spark cannot be told so
+        """Have no further batch planned; one that is under way goes on, and the query ends behind it."""
+
     @abstractmethod
     def halt(self) -> None:
         """Have Spark end it; returns when it has, or after a short while, and may be called again."""

@@ -259,6 +259,7 @@ class SparkQuery:
             return False
         try:
             async with asyncio.timeout(timeout_s):
+                await self._in_thread(self._handle.begin_no_more)
                 before = await self._in_thread(self._handle.last_batch)
                 while not await self._in_thread(self._is_at_rest, before):  # noqa: ASYNC110 - Spark does not call
                     await asyncio.sleep(_SETTLE_POLL_S)

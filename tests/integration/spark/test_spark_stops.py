@@ -71,6 +71,24 @@ async def test_a_stop_lets_the_batch_in_flight_finish(
     assert "ERROR" not in said
 
 
+async def test_a_stop_has_no_batch_planned_that_is_not_done(
+    start: Any, flights: Any, database: Any, stage: Any, hold_batch: Any
+) -> None:
+    """There is more to read at once, but the next owner finds nothing that was begun and not done."""
+    flights.add(files=5)
+    hold_batch(1)
+    query = await start(source=flights.source, sink=database.sink())
+    await stage.until_reached()
+    stopping = asyncio.create_task(query.stop(30))
+    await asyncio.to_thread(query._gate._closed.wait)
+    await eventually(lambda: not query._handle.query.isActive)
+    stage.go_on.set()
+    await stopping
+    checkpoint = query._session.checkpoint
+    logs = [await asyncio.to_thread(checkpoint.last, log) for log in ("offsets", "commits")]
+    assert logs == [1, 1]
+
+
 async def test_a_batch_that_takes_too_long_is_cut(
     *, start: Any, flights: Any, database: Any, stage: Any, hold_batch: Any, jvm_log: Any, catch_up: Any
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from typing import TYPE_CHECKING, Any
@@ -71,8 +72,13 @@ class JavaHandle(Handle):
 
     def activity(self) -> Activity:
         """By Spark's status of it; one that was told to end rests."""
-        if not self._java.isActive():
-            return Activity.RESTING
+        return self._by_status() if self._java.isActive() else Activity.RESTING
+
+    def is_resting(self) -> bool:
+        """By the same: one that was told to end may still be at its last batch."""
+        return not self._thread.isAlive() or self._by_status() is not Activity.WORKING
+
+    def _by_status(self) -> Activity:
         status = self._java.status()
         return Activity.of(
             is_trigger_active=status.isTriggerActive(),
@@ -98,6 +104,18 @@ class JavaHandle(Handle):
             return failure(self._gate.cause, fenced=self._gate.fenced)
         exception = self._java.exception()
         return failure(describe_java(exception.get())) if exception.isDefined() else None
+
+    def begin_no_more(self) -> None:
+        """By the state that the query's thread looks at before each batch; a stop sets it, and interrupts.
+
+        The gate refuses the next batch, too, but by then Spark has planned it: its offsets are in the
+        checkpoint, and its plan has taken as long as that of any.
+        """
+        with contextlib.suppress(Exception):  # then it is as the gate has it
+            state = self._java.streamingQuery().state()
+            kind = state.get().getClass()
+            over = kind.getClassLoader().loadClass(f"{kind.getPackageName()}.TERMINATED$")
+            state.set(over.getField("MODULE$").get(None))
 
     def halt(self) -> None:
         """Interrupts the query's thread and cancels its jobs; what is not over then may wait for brokers."""

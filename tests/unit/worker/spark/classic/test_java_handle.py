@@ -7,6 +7,7 @@ from typing import Any, cast
 from unittest.mock import MagicMock
 
 import pytest
+from py4j.protocol import Py4JError
 
 from worker.spark.backend import Activity
 from worker.spark.classic.handle import JavaHandle
@@ -90,3 +91,27 @@ def test_what_spark_is_at_is_told_by_its_status(
     assert handle.is_resting() == (activity is not Activity.WORKING)
     query._jsq.isActive.return_value = False
     assert handle.activity() is Activity.RESTING
+
+
+@pytest.mark.parametrize("is_alive", [True, False])
+def test_a_query_that_was_told_to_end_rests_when_its_last_batch_is_done(*, is_alive: bool) -> None:
+    """Spark takes it for over at once; its thread is not before that."""
+    query = started_with("ProcessingTimeTrigger(0)")
+    query._jsq.isActive.return_value = False
+    query._jsq.status.return_value.isTriggerActive.return_value = True
+    query._jsq.status.return_value.isDataAvailable.return_value = True
+    query._jsq.streamingQuery.return_value.queryExecutionThread.return_value.isAlive.return_value = is_alive
+    handle = JavaHandle(MagicMock(), query, MagicMock())
+    assert handle.is_resting() != is_alive
+
+
+def test_a_spark_whose_queries_have_no_such_state_is_left_alone() -> None:
+    """The gate refuses the next batch there."""
+    query = started_with("ProcessingTimeTrigger(0)")
+    stream = query._jsq.streamingQuery.return_value
+    handle = JavaHandle(MagicMock(), query, MagicMock())
+    handle.begin_no_more()
+    stream.state.return_value.set.assert_called_once()
+    stream.state.side_effect = Py4JError("Method state([]) does not exist")
+    handle.begin_no_more()
+    stream.state.return_value.set.assert_called_once()
