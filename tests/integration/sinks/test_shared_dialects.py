@@ -196,11 +196,14 @@ def test_another_kind_of_server_is_learned_anew(
     """
     old, new = opened(url), opened(url)
     assert not has_table(old)
-    assert not old.dialect._backslash_escapes  # type: ignore[attr-defined]  # PostgreSQL's
+    dialect: Any = old.dialect
+    question = dialect._has_multi_table_query(None)
+    assert not dialect._backslash_escapes
     peek.run(f"ALTER DATABASE {sa.make_url(url).database} SET standard_conforming_strings = off")
     missed = note_what_is_compiled(new)
     assert not has_table(new)
-    assert new.dialect._backslash_escapes  # type: ignore[attr-defined]  # PostgreSQL's
+    assert dialect._backslash_escapes
+    assert dialect._has_multi_table_query(None) is not question
     assert missed
     old.dispose()
     missed = note_what_is_compiled(old)
@@ -258,6 +261,29 @@ def test_a_table_that_is_made_or_changed_since_is_seen(open_sink: Callable[..., 
         started(open_sink(2))
     peek.run("DROP TABLE delays")
     started(open_sink(3))
+
+
+def test_names_of_staging_areas_are_not_remembered(
+    make_sink: Callable[..., SqlSink], batch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each start has one of its own, and a dialect lives as long as its worker."""
+    monkeypatch.setattr("worker.sinks.sql.INLINE_ROWS", 0)
+    sink = make_sink(1)
+    missed = note_what_is_compiled(sink._engine)
+    sink.write(batch(0, [("UA", 1.0)]))
+    assert any("sparkherd_stage_" in statement for statement in missed)
+    preparer: Any = sink._engine.dialect.identifier_preparer
+    assert preparer._strings
+    assert not [name for name in preparer._strings if "sparkherd_stage_" in name]
+
+
+def test_what_a_server_notes_is_logged(
+    url: str, opened: Callable[..., Engine], caplog: pytest.LogCaptureFixture
+) -> None:
+    """As with any engine of SQLAlchemy's, for those who ask for its logs."""
+    with caplog.at_level("INFO", "sqlalchemy.dialects.postgresql"), transaction(opened(url)) as connection:
+        connection.exec_driver_sql("DO $$ BEGIN RAISE NOTICE 'mind the gap'; END $$")
+    assert "mind the gap" in caplog.text
 
 
 def test_who_only_looks_can_change_nothing(
