@@ -91,7 +91,6 @@ class SharedDialect:
                 self._server = server
         except BaseException:
             connection.invalidate()
-            connection.close()
             raise
 
     def _learn(self, connection: Connection) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import psycopg
@@ -67,6 +68,20 @@ def test_the_manager_s_kind_of_url_works_too(tmp_path_factory: pytest.TempPathFa
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
     engine.dispose()
+
+
+def test_each_engine_of_a_file_begins_with_the_write_lock(tmp_path: Path) -> None:
+    """What is read under a lock that comes later could be old by the time of the write."""
+    engines = [connect(f"sqlite:///{tmp_path}/out.db", Owner("g", "t", token)) for token in (1, 2)]
+    for engine in engines:
+        with (
+            transaction(engine),
+            closing(sqlite3.connect(tmp_path / "out.db", timeout=0)) as other,
+            pytest.raises(sqlite3.OperationalError, match="locked"),
+        ):
+            other.execute("BEGIN IMMEDIATE")
+    for engine in engines:
+        engine.dispose()
 
 
 def test_options_of_sqlite(tmp_path: Path) -> None:
