@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from py4j.clientserver import ClientServerConnection
 
 from protocol.messages.tasks import EARLIEST, TaskReset
 from tests.contracts.checkpoints import refuses_one_that_is_behind
@@ -407,3 +408,28 @@ def test_the_last_entry_of_a_log_is_found_whatever_its_folder_is_called(
     for each in ("9", "10", "11.compact", ".12.crc", ".13.0a.tmp", "14, 15"):
         (log / each).touch()
     assert folder.last("offsets") == 10
+
+
+def test_a_long_log_takes_no_more_questions_than_a_short_one(
+    engine: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark keeps a hundred entries of each, and each start of a query looks for the last."""
+    asked: list[str] = []
+    ask = ClientServerConnection.send_command
+
+    def counted(self: Any, command: str) -> Any:
+        asked.append(command)
+        return ask(self, command)
+
+    monkeypatch.setattr(ClientServerConnection, "send_command", counted)
+    backend: Any = engine._backend
+    (log := tmp_path / "checkpoint" / "offsets").mkdir(parents=True)
+    folder = backend.checkpoint(str(log.parent))
+    numbers = []
+    for until in (1, 100):
+        for number in range(until):
+            (log / str(number)).touch()
+        asked.clear()
+        assert folder.last("offsets") == until - 1
+        numbers.append(len([each for each in asked if not each.startswith("m\n")]))  # Java's garbage
+    assert numbers[0] == numbers[1] < 15
