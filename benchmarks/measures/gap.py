@@ -42,10 +42,10 @@ COLD, DRAIN, WARM = "a worker joins with a cold JVM", "a worker is drained", "a 
 KILL, FREEZE, ROLLING = "a worker is killed", "a worker is frozen", "all workers are restarted in turn"
 GOALS = {COLD: 1.3, DRAIN: 1.0, WARM: 1.0}
 _PARTS = (
-    "by the workers' logs a quarter of it passes until the former owner's batch is done, its query is stopped"
-    " and the token given back (1.1 s), a third in the start (1.3 s), the rest in the first batch (1 s"
-    " without a state, 2.1 s with one), four at a time on two cores that three JVMs share, of which each has"
-    " four tasks"
+    "timed in the workers, of the 3.2 s of a query with a state 0.5 pass until the former owner's batch is"
+    " done, its query has ended and the token is granted anew, 0.7 in the start, of which what can be done"
+    " before the grant is done, and the rest in its first batch, four at a time on two cores that three JVMs"
+    " share, of which each has four tasks"
 )
 REASONS = {
     DRAIN: _PARTS,
