@@ -58,7 +58,7 @@ _COLLECTOR = (
 )
 _JOINED = (
     f"{_COLLECTOR}; one turn takes the leader's assignment in, 0.055 s by itself when all of it is new,"
-    " 0.037 s when a tenth of the members are given something else"
+    " 0.020 s when a tenth of the members are given something else"
 )
 REASONS = {CREATE: _COLLECTOR, SETTLE: _JOINED, JOIN: _JOINED, KILL: _JOINED, LEAVE: _JOINED}
 """Of the longest turns, found with the group core by itself, with and without the collector."""
