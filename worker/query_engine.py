@@ -22,8 +22,28 @@ if TYPE_CHECKING:
     from protocol.messages.tasks import Reached, TaskReset
 
 
+class OfTask:
+    """What of a task says where the progress of its query is kept."""
+
+    __slots__ = ()
+    group: str
+    task: str
+    reset: TaskReset | None
+    home: TaskHome | None
+
+    @property
+    def resets(self) -> int:
+        """The number of its last reset, 0 before the first."""
+        return 0 if self.reset is None else self.reset.number
+
+    @property
+    def known_as(self) -> TaskHome:
+        """The names that whatever outlives the query knows it by: its checkpoint, sinks, quarantines."""
+        return self.home or TaskHome(self.group, self.task)
+
+
 @dataclass(frozen=True, slots=True)
-class QuerySpec:
+class QuerySpec(OfTask):
     """One streaming query to run: the task, the fencing token it is run under, and its last reset.
 
     `reached` is how far the task had come when the token was granted, and in which checkpoint. `home` are the
@@ -38,19 +58,9 @@ class QuerySpec:
     reached: Reached | None = None
     home: TaskHome | None = None
 
-    @property
-    def resets(self) -> int:
-        """The number of its last reset, 0 before the first."""
-        return _number_of(self.reset)
-
-    @property
-    def known_as(self) -> TaskHome:
-        """The names that whatever outlives the query knows it by: its checkpoint, sinks, quarantines."""
-        return self.home or TaskHome(self.group, self.task)
-
 
 @dataclass(frozen=True, slots=True)
-class UpcomingQuery:
+class UpcomingQuery(OfTask):
     """A query that may be to run here soon: of a task that another worker has not let go of yet.
 
     As `QuerySpec`, without what is known only when it is granted.
@@ -61,20 +71,6 @@ class UpcomingQuery:
     definition: Definition
     reset: TaskReset | None = None
     home: TaskHome | None = None
-
-    @property
-    def resets(self) -> int:
-        """The number of its last reset, 0 before the first."""
-        return _number_of(self.reset)
-
-    @property
-    def known_as(self) -> TaskHome:
-        """The names that its checkpoint is known by."""
-        return self.home or TaskHome(self.group, self.task)
-
-
-def _number_of(reset: TaskReset | None) -> int:
-    return 0 if reset is None else reset.number
 
 
 @dataclass(frozen=True, slots=True)

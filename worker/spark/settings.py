@@ -11,7 +11,7 @@ import msgspec
 from worker.spark.folder_names import folder_name
 
 if TYPE_CHECKING:
-    from worker.query_engine import QuerySpec, UpcomingQuery
+    from worker.query_engine import OfTask
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>/.*)", re.DOTALL)
 """What Hadoop takes for a URL with a path from the root; it needs no `//` (`file:/data`)."""
@@ -59,7 +59,7 @@ class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
         """
         return f"{self.root}/{group}/{folder_name(task, f'~{resets}' if resets else '')}"
 
-    def checkpoint_of(self, spec: QuerySpec | UpcomingQuery) -> str:
+    def checkpoint_of(self, spec: OfTask) -> str:
         """Where the progress of a query is kept, under the names that it is known by."""
         home = spec.known_as
         return self.checkpoint(home.group, home.task, spec.resets)
