@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from protocol.messages.resources import WorkerResources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
@@ -189,6 +189,10 @@ class PlanSession(ABC):
     @abstractmethod
     def require_query(self, text: str) -> None:
         """As `QuerySession.require_query`."""
+
+    @abstractmethod
+    def reads_only(self, text: str, views: Collection[str]) -> bool:
+        """Whether nothing but those views has to be looked at to plan a query in SQL."""
 
     @abstractmethod
     def query_session(self, owner: Owner, may_write: Callable[[], bool]) -> QuerySession:

@@ -41,7 +41,7 @@ AT_ONCE: Final = 2
 KEPT: Final = 8
 """Plans that a worker has at a time, each with a session and a connection: as many as may start at once."""
 FRESH_S: Final = 30.0
-"""How long a plan is good for, in seconds: tables that its SQL names are read as they were then."""
+"""How long a plan is good for, in seconds: what it is made from outside of the definition may change."""
 PATIENCE_S: Final = 5.0
 """How long a start waits for a plan that is being made, in seconds."""
 FORMATS: Final = frozenset({"kafka", "rate", "rate-micro-batch"})
@@ -120,7 +120,7 @@ def plan(backend: SparkBackend, query: UpcomingQuery, settings: SparkSettings, s
         steps.at("Spark, for a session")
         session = backend.plan_session(resolved.spark_conf, settings.checkpoint_of(query))
         undone.callback(session.close)
-        found = read(session, definition, steps.at) if _is_known(definition) else None
+        found = read(session, definition, steps.at) if _is_known(session, definition) else None
         steps.at(f"the checkpoint {session.checkpoint.place}")
         session.checkpoint.last("offsets")
         steps.at("the sink")
@@ -129,10 +129,12 @@ def plan(backend: SparkBackend, query: UpcomingQuery, settings: SparkSettings, s
     return Plan(definition, PlannedQuery(session, found, connected))
 
 
-def _is_known(definition: Definition) -> bool:
+def _is_known(session: PlanSession, definition: Definition) -> bool:
     """Whether Spark plans it without a look at what it reads: that may take long, or be another by then."""
-    sources = definition.views.values()
-    return all(each.format in FORMATS and not each.static for each in sources)
+    views = definition.views
+    if not all(each.format in FORMATS and not each.static for each in views.values()):
+        return False
+    return definition.sql is None or session.reads_only(definition.sql, views.keys())
 
 
 class PreparedStart:

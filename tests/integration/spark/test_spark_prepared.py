@@ -131,3 +131,25 @@ async def test_the_code_of_an_entry_point_is_not_run_for_it(
     wanted = spec("t", 1, entrypoint=entrypoint(called.append))
     assert await made_ready(engine, wanted) is None
     assert called == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_planned"),
+    [
+        ("SELECT value, (SELECT 1) AS one FROM source WHERE value IN (1, 2)", True),
+        ("SELECT a.value FROM (SELECT * FROM Source) a", True),
+        ("SELECT value, k FROM source JOIN (VALUES (1), (2)) AS v(k) ON value = k", True),
+        ("SELECT value FROM source JOIN dims ON value = k", False),
+        ("SELECT value FROM source WHERE value IN (SELECT k FROM dims)", False),
+        ("WITH dims AS (SELECT 1 AS k) SELECT value FROM source JOIN dims ON value = k", False),
+        ("SELECT value FROM source JOIN range(5) ON value = id", False),
+    ],
+)
+async def test_what_else_its_sql_names_is_looked_at_by_the_start(
+    *, engine: SparkEngine, spec: Any, database: Any, sql: str, is_planned: bool
+) -> None:
+    """A table may be another by then, or its files gone; its catalog may not answer."""
+    wanted = spec("t", 1, source=RATE, sql=sql, sink=database.sink())
+    made = await prepared(engine, wanted)
+    assert (parts(made).found is not None) == is_planned
+    made.discard()

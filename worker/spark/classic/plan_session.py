@@ -10,10 +10,10 @@ from worker.spark.classic.catalogs import close_catalogs
 from worker.spark.classic.checkpoint import HadoopCheckpoint
 from worker.spark.classic.query_session import ClassicQuerySession
 from worker.spark.classic.rows import LIMIT_CONF
-from worker.spark.classic.statements import drop_escapes, require_query
+from worker.spark.classic.statements import drop_escapes, reads_only, require_query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -34,6 +34,10 @@ class ClassicPlanSession(PlanSession):
         """By Spark's parser, without executing anything; nothing in it will find what calls Java."""
         require_query(self.spark, text)
         drop_escapes(self.spark)
+
+    def reads_only(self, text: str, views: Collection[str]) -> bool:
+        """By Spark's parser, which looks nothing up."""
+        return reads_only(self.spark, text, views)
 
     def query_session(self, owner: Owner, may_write: Callable[[], bool]) -> ClassicQuerySession:
         """The same session, with a gate and an output."""

@@ -12,7 +12,7 @@ from worker.query_engine import QueryError
 from worker.spark.reading.relation_options import OPTIONS_IN_SQL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from pyspark.sql import SparkSession
 
@@ -22,6 +22,8 @@ _EXECUTED = {"UnresolvedExecuteImmediate", "Call", "InsertIntoDir"}
 """What Spark executes too, though it is neither of the two before it is analysed."""
 _NAMED_LATER = "PlanWithUnresolvedIdentifier"
 """Whatever has a name by IDENTIFIER(...) of more than a text; commands, too."""
+_ROWS_IN_WORDS = {"LocalRelation", "OneRowRelation", "UnresolvedInlineTable"}
+"""Leaves of a plan that are in its text themselves."""
 _COMMAND_LINE = ("STRING_LITERAL", "DOUBLEQUOTED_STRING", "COLON", "QUESTION")
 """What stands behind the USING of `SELECT TRANSFORM(...) USING 'command'`, and of MAP and REDUCE."""
 _JAVA_CALLERS = ("java_method", "reflect", "try_reflect")
@@ -69,11 +71,37 @@ def _parsers(session: SparkSession) -> Iterator[Any]:
 def _require_query(session: SparkSession, plan: Any) -> None:
     gateway = session.sparkContext._gateway  # noqa: SLF001 - the one way to Java's classes
     for node in _nodes(session._jvm, plan):  # noqa: SLF001 - as above
-        kind = str(node.getClass().getSimpleName())
+        kind = _kind(node)
         if kind in _EXECUTED or any(is_instance_of(gateway, node, f"{_PLANS}.{each}") for each in _COMMANDS):
             raise QueryError.at(
                 "sql", f"is no query but a {kind}; it is to be one SELECT that reads the sources"
             )
+
+
+def reads_only(session: SparkSession, text: str, views: Collection[str]) -> bool:
+    """Whether nothing but those views has to be looked at to plan a query.
+
+    What a WITH names counts as something else: so may a table be called that is meant instead.
+
+    Raises:
+        ParseException: it does not parse.
+    """
+    java: Any = session._jsparkSession  # noqa: SLF001 - the one way to its parser
+    plan = java.sessionState().sqlParser().parsePlan(text)
+    leaves = (node for node in _nodes(session._jvm, plan) if node.children().isEmpty())  # noqa: SLF001 - as above
+    known = {view.lower() for view in views}
+    return all(_relation(leaf) in known for leaf in leaves if _kind(leaf) not in _ROWS_IN_WORDS)
+
+
+def _relation(leaf: Any) -> str | None:
+    """The name by which a query reads something; None of what has none, such as a function's table."""
+    if _kind(leaf) != "UnresolvedRelation":
+        return None
+    return str(leaf.multipartIdentifier().mkString(".")).lower()
+
+
+def _kind(node: Any) -> str:
+    return str(node.getClass().getSimpleName())
 
 
 class _Lexed:
@@ -123,7 +151,7 @@ def drop_escapes(session: SparkSession) -> None:
 def _nodes(jvm: Any, plan: Any) -> Iterator[Any]:
     """The plan, all below it, and what is beside that: subqueries, and the queries of a WITH."""
     yield plan
-    if str(plan.getClass().getSimpleName()) == _NAMED_LATER:
+    if _kind(plan) == _NAMED_LATER:
         yield from _nodes(jvm, _named(jvm, plan))
     for parts in (plan.children(), plan.innerChildren()):
         each = parts.iterator()
