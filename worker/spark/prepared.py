@@ -80,11 +80,16 @@ class Plan:
         self._definition = definition
         self._lock = threading.Lock()
         self._parts: PlannedQuery | None = parts
+        self._is_stale: Callable[[], bool] = lambda: False
+
+    def lasts_until(self, is_stale: Callable[[], bool]) -> None:
+        """`is_stale` is asked when it is taken: a start may wait long for its turn, with it in hand."""
+        self._is_stale = is_stale
 
     def take(self, definition: Definition) -> PlannedQuery | None:
-        """Its parts, which are the caller's then, if it was made of the same; else they are closed."""
+        """Its parts, which are the caller's then, if it was made of the same lately; else they are closed."""
         parts = self._taken()
-        if parts is not None and definition != self._definition:
+        if parts is not None and (definition != self._definition or self._is_stale()):
             parts.close()
             return None
         return parts
@@ -189,7 +194,9 @@ class PreparedStart:
             self.discard()
             return None
         self._is_over = True
-        return self.making.result()
+        made = self.making.result()
+        made.lasts_until(lambda: self.is_stale)
+        return made
 
     async def _made(self) -> Plan:
         async with self._turns:

@@ -193,6 +193,18 @@ async def test_what_is_too_old_is_made_anew(starts: PreparedStarts, clock: Clock
     await made.is_closed()
 
 
+async def test_a_start_that_waits_for_its_turn_does_not_use_what_is_too_old_by_then(
+    starts: PreparedStarts, clock: Clock
+) -> None:
+    """A thousand may be before it: what it has in hand is as old as that when its turn comes."""
+    made = Made()
+    plan = await (await made_by(starts, made)).taken(ignore_step)
+    assert plan is not None
+    clock.at += FRESH_S + 0.1
+    assert plan.take(DEFINITION) is None
+    assert not made.is_open
+
+
 async def test_what_is_being_made_is_not_stale(
     starts: PreparedStarts, held: list[Made], clock: Clock
 ) -> None:
