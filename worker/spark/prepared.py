@@ -42,6 +42,8 @@ KEPT: Final = 8
 """Plans that a worker has at a time, each with a session and a connection: as many as may start at once."""
 FRESH_S: Final = 30.0
 """How long a plan is good for, in seconds: tables that its SQL names are read as they were then."""
+AGAIN_S: Final = 10.0
+"""When one that could not be made is tried again, in seconds: claims may be answered many times in one."""
 PATIENCE_S: Final = 5.0
 """How long a start waits for a plan that is being made, in seconds."""
 FORMATS: Final = frozenset({"kafka", "rate", "rate-micro-batch"})
@@ -157,14 +159,17 @@ class PreparedStart:
         self._now = now
         self._has_begun = self._is_over = False
         self._made_at: float | None = None
+        self._failed_at = now()
         self.making = asyncio.create_task(self._made())
 
     @property
     def is_stale(self) -> bool:
-        """If it has failed, or is of too long ago."""
+        """If it is of too long ago, or has failed some time ago."""
         if not self.making.done():
             return False
-        return self._made_at is None or self._now() - self._made_at > FRESH_S
+        if self._made_at is None:
+            return self._now() - self._failed_at > AGAIN_S
+        return self._now() - self._made_at > FRESH_S
 
     @property
     def is_gone(self) -> bool:
@@ -190,7 +195,7 @@ class PreparedStart:
         except asyncio.CancelledError:
             self.discard()
             raise
-        if not self.making.done() or self.is_stale:
+        if not self.making.done() or self._made_at is None or self.is_stale:
             self.discard()
             return None
         self._is_over = True
@@ -206,6 +211,7 @@ class PreparedStart:
         try:
             made = await making
         except Exception as error:
+            self._failed_at = self._now()
             log.debug("a query could not be planned ahead", why=str(error).partition("\n")[0])
             raise
         self._made_at = self._now()
