@@ -311,7 +311,10 @@ class Prepared(Protocol):
 
     @property
     def is_stale(self) -> bool:
-        """Whether a start would do without it, so that it is to be made ready anew. Never blocks."""
+        """Whether it is to be made ready anew: it is too old for a start, or has failed a while ago.
+
+        Never blocks.
+        """
         ...
 
 

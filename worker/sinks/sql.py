@@ -86,10 +86,10 @@ class SqlSink(Sink):
         try:
             with transaction(engine) as connection:
                 newest_row(connection, task.owner)
+            return SpareConnection(engine)
         except BaseException:
             engine.dispose()
             raise
-        return SpareConnection(engine)
 
     @classmethod
     def inspect(cls, task: SinkTask, fields: Sequence[Field]) -> Iterable[Finding]:

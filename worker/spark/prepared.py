@@ -42,6 +42,8 @@ KEPT: Final = 8
 """Plans that a worker has at a time, each with a session and a connection: as many as may start at once."""
 FRESH_S: Final = 30.0
 """How long a plan is good for, in seconds: what it is made from outside of the definition may change."""
+AGAIN_S: Final = 10.0
+"""When one that could not be made is tried again, in seconds: claims may be answered many times in one."""
 PATIENCE_S: Final = 5.0
 """How long a start waits for a plan that is being made, in seconds."""
 FORMATS: Final = frozenset({"kafka", "rate", "rate-micro-batch"})
@@ -80,11 +82,16 @@ class Plan:
         self._definition = definition
         self._lock = threading.Lock()
         self._parts: PlannedQuery | None = parts
+        self._is_stale: Callable[[], bool] = lambda: False
+
+    def lasts_until(self, is_stale: Callable[[], bool]) -> None:
+        """`is_stale` is asked when it is taken: a start may wait long for its turn, with it in hand."""
+        self._is_stale = is_stale
 
     def take(self, definition: Definition) -> PlannedQuery | None:
-        """Its parts, which are the caller's then, if it was made of the same; else they are closed."""
+        """Its parts, which are the caller's then, if it was made of the same lately; else they are closed."""
         parts = self._taken()
-        if parts is not None and definition != self._definition:
+        if parts is not None and (definition != self._definition or self._is_stale()):
             parts.close()
             return None
         return parts
@@ -154,14 +161,17 @@ class PreparedStart:
         self._now = now
         self._has_begun = self._is_over = False
         self._made_at: float | None = None
+        self._failed_at = now()
         self.making = asyncio.create_task(self._made())
 
     @property
     def is_stale(self) -> bool:
-        """If it has failed, or is of too long ago."""
+        """If it is of too long ago, or has failed some time ago."""
         if not self.making.done():
             return False
-        return self._made_at is None or self._now() - self._made_at > FRESH_S
+        if self._made_at is None:
+            return self._now() - self._failed_at > AGAIN_S
+        return self._now() - self._made_at > FRESH_S
 
     @property
     def is_gone(self) -> bool:
@@ -187,11 +197,13 @@ class PreparedStart:
         except asyncio.CancelledError:
             self.discard()
             raise
-        if not self.making.done() or self.is_stale:
+        if not self.making.done() or self._made_at is None or self.is_stale:
             self.discard()
             return None
         self._is_over = True
-        return self.making.result()
+        made = self.making.result()
+        made.lasts_until(lambda: self.is_stale)
+        return made
 
     async def _made(self) -> Plan:
         async with self._turns:
@@ -201,6 +213,7 @@ class PreparedStart:
         try:
             made = await making
         except Exception as error:
+            self._failed_at = self._now()
             log.debug("a query could not be planned ahead", why=str(error).partition("\n")[0])
             raise
         self._made_at = self._now()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from definition.sink import Sink
+from worker.sinks import spare_connection
 from worker.sinks.base import Field, SinkTask
 from worker.sinks.errors import SinkError
 from worker.sinks.factory import connect_sink, open_sink
@@ -134,6 +138,27 @@ def test_a_connection_that_is_gone_is_made_anew(sessions: Sessions) -> None:
     sessions.end(pid)
     sink = opened(sessions.sink, FIRST, way)
     sink.claim()
+    sessions.until(f"sparkherd {FIRST.digest} 1")
+    sink.close()
+
+
+def test_a_server_that_is_silent_on_it_is_not_waited_for(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As behind a network that was cut: the start makes a connection of its own, as it would without."""
+    monkeypatch.setattr(spare_connection, "ANSWER_S", 0.1)
+    way = connected(sessions.sink)
+    [pid] = sessions.names()
+    os.kill(pid, signal.SIGSTOP)
+    waking = threading.Timer(PATIENCE_S, os.kill, [pid, signal.SIGCONT])
+    waking.start()
+    try:
+        sink = opened(sessions.sink, FIRST, way)
+        sink.claim()
+        assert sessions.names()[pid] != f"sparkherd {FIRST.digest} 1"
+    finally:
+        waking.cancel()
+        os.kill(pid, signal.SIGCONT)
     sessions.until(f"sparkherd {FIRST.digest} 1")
     sink.close()
 

@@ -118,7 +118,7 @@ async def test_what_cannot_be_planned_is_told_by_the_start(
     """In its words, as if nobody had tried before."""
     wanted = spec("t", 1, source=RATE, sql="SELECT nothing FROM source", sink=database.sink())
     made = await prepared(engine, wanted)
-    assert made.is_stale
+    assert made.making.exception() is not None
     with pytest.raises(QueryError, match="nothing"):
         await engine.start(wanted, prepared=made)
 

@@ -12,7 +12,7 @@ from definition.document import Definition
 from tests.fakes.turns import until
 from worker.query_engine import QueryError, ignore_step
 from worker.spark import prepared as module
-from worker.spark.prepared import AT_ONCE, FRESH_S, Plan, PlannedQuery, PreparedStart, PreparedStarts
+from worker.spark.prepared import AGAIN_S, AT_ONCE, FRESH_S, Plan, PlannedQuery, PreparedStart, PreparedStarts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -193,6 +193,18 @@ async def test_what_is_too_old_is_made_anew(starts: PreparedStarts, clock: Clock
     await made.is_closed()
 
 
+async def test_a_start_that_waits_for_its_turn_does_not_use_what_is_too_old_by_then(
+    starts: PreparedStarts, clock: Clock
+) -> None:
+    """A thousand may be before it: what it has in hand is as old as that when its turn comes."""
+    made = Made()
+    plan = await (await made_by(starts, made)).taken(ignore_step)
+    assert plan is not None
+    clock.at += FRESH_S + 0.1
+    assert plan.take(DEFINITION) is None
+    assert not made.is_open
+
+
 async def test_what_is_being_made_is_not_stale(
     starts: PreparedStarts, held: list[Made], clock: Clock
 ) -> None:
@@ -205,16 +217,30 @@ async def test_what_is_being_made_is_not_stale(
     assert not prepared.is_stale
 
 
-async def test_what_has_failed_is_stale_and_no_trouble_of_the_start(starts: PreparedStarts) -> None:
-    """The start tells itself what is wrong."""
+async def failed(starts: PreparedStarts) -> PreparedStart:
+    """One that could not be made."""
 
     def fail(_: StartSteps) -> Plan:
         raise QueryError("no such secret")
 
     prepared = starts.begin("t", fail)
     await asyncio.wait({prepared.making})
-    assert prepared.is_stale
-    assert await prepared.taken(ignore_step) is None
+    return prepared
+
+
+async def test_what_has_failed_is_no_trouble_of_the_start(starts: PreparedStarts) -> None:
+    """The start tells itself what is wrong."""
+    assert await (await failed(starts)).taken(ignore_step) is None
+
+
+async def test_what_has_failed_is_tried_again_after_a_while(starts: PreparedStarts, clock: Clock) -> None:
+    """Each answer to a claim asks: without a pause, a database that is away would be tried without end."""
+    prepared = await failed(starts)
+    seen = {}
+    for seconds in (0.0, AGAIN_S, AGAIN_S + 0.1):
+        clock.at = 1000.0 + seconds
+        seen[seconds] = prepared.is_stale
+    assert seen == {0.0: False, AGAIN_S: False, AGAIN_S + 0.1: True}
 
 
 @pytest.mark.parametrize("is_there", [True, False], ids=["made", "being made"])
