@@ -162,7 +162,7 @@ async def test_six_at_once(start: Any, flights: Any, database: Any, jvm_log: Any
 async def test_a_query_leaves_nothing_with_py4j(
     *, start: Any, flights: Any, database: Any, catch_up: Any, spark: Any
 ) -> None:
-    """It would keep the connection that the batches came over, and the function that they were given to."""
+    """It would keep the connection that batches came over, be they refused, and what they were given to."""
 
     def kept() -> dict[str, int]:
         client = spark.sparkContext._gateway.java_gateway_server.getCallbackClient()
@@ -180,11 +180,18 @@ async def test_a_query_leaves_nothing_with_py4j(
         await catch_up(query)
         await query.stop(30)
 
+    async def refused() -> None:
+        query = await start(source=flights.source, sink=database.sink())
+        query._gate.close()
+        flights.add()
+        await query.ended()
+
     others = kept()["functions"]  # those that other tests have given to Spark themselves
     await once()
     before = kept()
     for _ in range(3):
         await once()
+        await refused()
     await eventually(lambda: all(count <= before[what] for what, count in kept().items()))
     await eventually(lambda: kept()["functions"] <= others)
 

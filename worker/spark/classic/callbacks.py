@@ -30,9 +30,9 @@ class CallbackLine:
         """
         if self._client is not None:
             return
-        gateway = frame.sparkSession.sparkContext._gateway  # noqa: SLF001 - where PySpark keeps it
-        self._client = gateway.java_gateway_server.getCallbackClient()  # type: ignore[union-attr]
         with contextlib.suppress(Py4JError):
+            gateway = frame.sparkSession.sparkContext._gateway  # noqa: SLF001 - where PySpark keeps it
+            self._client = gateway.java_gateway_server.getCallbackClient()  # type: ignore[union-attr]
             self._line = self._client.getPerThreadConnection()
 
     def close(self) -> None:

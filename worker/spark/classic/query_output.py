@@ -86,7 +86,6 @@ class ClassicQueryOutput(QueryOutput):
         self.is_gated = True
 
         def remembered(batch_frame: DataFrame, batch_id: int) -> None:
-            self._line.note(batch_frame)
             self._begin()
             self._current = CurrentBatch(batch_frame, batch_id)
             try:
@@ -94,7 +93,13 @@ class ClassicQueryOutput(QueryOutput):
             finally:
                 self._current = None
 
-        return frame.writeStream.foreachBatch(through_gate(self._gate, remembered))
+        gated = through_gate(self._gate, remembered)
+
+        def called(batch_frame: DataFrame, batch_id: int) -> None:
+            self._line.note(batch_frame)  # over which one has come that is refused, too
+            gated(batch_frame, batch_id)
+
+        return frame.writeStream.foreachBatch(called)
 
     def close(self) -> None:
         """Let go of the sinks, and of the way on which batches came."""
