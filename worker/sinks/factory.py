@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from inspect import isabstract, isclass
+from inspect import getattr_static, isabstract, isclass
 from typing import TYPE_CHECKING, Final, TypeAlias
+
+import structlog
 
 from definition.sinks.plugged import FAILURES, first_line_of
 from definition.sinks.registry import UnusableFormat
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from worker.sinks.quarantine.plan import PuttingAside
 
     Session: TypeAlias = Callable[[], SparkSession]
+
+log = structlog.get_logger(__name__)
 
 NOBODY: Final = "(check)"
 """In place of a task's name, which has no brackets: sessions of ours are never taken for a task's."""
@@ -65,12 +69,31 @@ def open_sink(
 def connect_sink(definition: SinkDefinition, group: str) -> Connected | None:
     """What its fenced sink can do before it is known who writes; None if that is nothing.
 
+    A method of that name that a sink of an earlier version has for itself is not ours to call.
+
     Raises:
         SinkError: the place cannot be reached, or as `open_sink`.
     """
     if (own := definition.fenced) is None:
         return None
-    return _writer(own).connect(SinkTask(Owner(group, NOBODY, 0), definition, definition.read_options()))
+    writer = _writer(own)
+    if not isinstance(getattr_static(writer, "connect"), classmethod):
+        return None
+    try:
+        return writer.connect(SinkTask(Owner(group, NOBODY, 0), definition, definition.read_options()))
+    except SinkError:
+        raise
+    except FAILURES as error:
+        raise SinkError(f"sink.format: {own.name}: {first_line_of(error)}") from error
+
+
+def let_go(connected: Connected | None) -> None:
+    """Close what `connect_sink` has returned and no sink has taken; what goes wrong with that is logged."""
+    try:
+        if connected is not None:
+            connected.close()
+    except FAILURES as error:
+        log.warning("a connection made ahead could not be closed", why=first_line_of(error))
 
 
 def newest_fence(definition: SinkDefinition, owner: Owner, session: Session | None = None) -> FenceRow | None:

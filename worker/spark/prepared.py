@@ -16,7 +16,7 @@ import structlog
 
 from worker.query_engine import ignore_step
 from worker.secrets import Secrets
-from worker.sinks.factory import connect_sink
+from worker.sinks.factory import connect_sink, let_go
 from worker.spark.query_writer import as_run
 from worker.spark.reading.jdbc import require_harmless
 from worker.spark.reading.reader import read
@@ -69,8 +69,7 @@ class PlannedQuery(NamedTuple):
 
     def close(self) -> None:
         """Let go of them: there is no query."""
-        if self.connected is not None:
-            self.connected.close()
+        let_go(self.connected)
         self.session.close()
 
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from worker.query_engine import ignore_step
-from worker.sinks.factory import open_sink
+from worker.sinks.factory import let_go, open_sink
 from worker.spark.batches.batch_steps import AS_IT_IS
 
 if TYPE_CHECKING:
@@ -126,9 +126,9 @@ class QueryOutput(ABC):
 
     def close(self) -> None:
         """Let go of the sinks."""
-        for each in (*self._sinks, self.connected):
-            if each is not None:
-                each.close()
+        let_go(self.connected)
+        for sink in self._sinks:
+            sink.close()
 
 
 def apply_trigger(writer: DataStreamWriter, trigger: Trigger | None) -> DataStreamWriter:
