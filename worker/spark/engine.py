@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import time
-import warnings
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import structlog
-from pyspark.logger import PySparkLogger
 
 from worker.query_engine import NoQuarantineError, QueryError, ignore_step
 from worker.sinks.errors import FencedError, SinkError
@@ -22,6 +19,7 @@ from worker.spark.kafka.lag import measure
 from worker.spark.kafka.lag_looks import LagLooks
 from worker.spark.launch import launch, settle
 from worker.spark.monitor import Monitor
+from worker.spark.opening import open_backend
 from worker.spark.prepared import KEPT, PreparedStart, PreparedStarts, plan
 from worker.spark.quarantine.requests import answer
 from worker.spark.query import SparkQuery
@@ -304,32 +302,3 @@ def _trouble() -> Iterator[None]:
         raise QueryError(str(error), fenced=isinstance(error, FencedError)) from error
     except Exception as error:
         raise refusal(error) from error
-
-
-def open_backend(settings: SparkSettings) -> SparkBackend:
-    """The backend that the settings ask for; takes seconds.
-
-    Raises:
-        QueryError: it cannot be had; says what to change.
-    """
-    _quieten_pyspark()
-    if settings.remote is None:
-        from worker.spark.classic.backend import ClassicBackend  # noqa: PLC0415 - only the one that is used
-
-        return ClassicBackend.open(settings)
-    try:
-        from worker.spark.connect.backend import ConnectBackend  # noqa: PLC0415 - likewise; it needs more packages
-    except ImportError as error:
-        raise QueryError(
-            f"--spark-remote needs Spark Connect's client: pip install 'sparkherd[connect]' ({error})"
-        ) from None
-    return ConnectBackend.open(settings, settings.remote)
-
-
-def _quieten_pyspark() -> None:
-    """What it says of pandas, and of failures that become tasks' causes, is not for the worker's log."""
-    warnings.filterwarnings(
-        "ignore", message="PySpark does not yet fully support pandas", category=FutureWarning
-    )
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
