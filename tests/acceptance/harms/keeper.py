@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tests.acceptance.group_view import GROUP
@@ -41,7 +42,11 @@ class ReadWorker(Daemon):
 
     def _read(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
-        with (self._folder / f"{self.name}.out").open("a") as file, process.stdout:
+        with (
+            (self._folder / f"{self.name}.out").open("a") as file,
+            process.stdout,
+            suppress(ValueError),  # whoever has stopped the worker has closed its output
+        ):
             shutil.copyfileobj(process.stdout, file)
 
     def _gone(self) -> int:
