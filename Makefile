@@ -10,7 +10,6 @@ INSTALLED := $(VENV)/.installed
 PACKAGING := $(VENV)/.packaging
 MEASURED := $(VENV)/.measured
 DOCUMENTED := $(VENV)/.documented
-CLASSES := $(VENV)/spark.jsa
 JARS := jars/.copied
 # Of our own Java, in the package whose files they are.
 OWN_JARS := worker/sinks/delta/sparkherd-delta.jar worker/sinks/iceberg/sparkherd-iceberg.jar \
@@ -18,16 +17,20 @@ OWN_JARS := worker/sinks/delta/sparkherd-delta.jar worker/sinks/iceberg/sparkher
 # constraints.txt has the newest Spark that there are connectors for; this is the newest Spark.
 NEWEST := .venv-newest
 NEWEST_SPARK := 4.3.0
+CLASSES := $(VENV)/spark.jsa
+NEWEST_CLASSES := $(NEWEST)/spark.jsa
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$python; break; }; done)
 # Two processes, each with a Spark, a PostgreSQL and ports of its own.
 SIDE_BY_SIDE := --numprocesses $(or $(JOBS),2)
 # The tests start about a hundred JVMs. To one that it does not fit an archive is no reason to say anything.
 QUIET := -Xlog:cds*=off
+# Three quarters of the tests, none of which a run for a marker is about (tests/unit/conftest.py): to import them takes half a minute.
+BUT_UNITS := --ignore=tests/unit
 # None lives long enough to earn its best code back, which takes half of the processors meanwhile.
 SHORT_LIVED := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 ARCHIVED = export SPARK_SUBMIT_OPTS='$(SHORT_LIVED)'; \
-	[ ! -s $(CLASSES) ] || SPARK_SUBMIT_OPTS+=' -XX:SharedArchiveFile="$(CURDIR)/$(CLASSES)" $(QUIET)';
+	[ ! -s $(1) ] || SPARK_SUBMIT_OPTS+=' -XX:SharedArchiveFile="$(CURDIR)/$(1)" $(QUIET)';
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pip compiles nothing here, so Python is to keep what it compiles: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -56,7 +59,7 @@ demo-delta: ## the same into tables of Delta Lake, which are read back without S
 
 .PHONY: test
 test: $(INSTALLED) java $(CLASSES) ## all tests but those in a browser, of connectors and by hand, two at a time (JOBS=2)
-	@$(ARCHIVED) $(BIN)/pytest -m 'not browser and not connectors and not by_hand' $(SIDE_BY_SIDE) $(ARGS)
+	@$(call ARCHIVED,$(CLASSES)) $(BIN)/pytest -m 'not browser and not connectors and not by_hand' $(SIDE_BY_SIDE) $(ARGS)
 
 # Counting lines takes three times as long in tests of pure Python, and holds nothing: so it is not part of `test`.
 .PHONY: coverage
@@ -65,19 +68,19 @@ coverage: $(INSTALLED) java $(CLASSES) ## the same with branch coverage
 
 .PHONY: test-browser
 test-browser: $(INSTALLED) java browser $(CLASSES) ## the console in headless Chromium; pictures in tests/browser/screenshots
-	@$(ARCHIVED) $(BIN)/pytest -m browser $(SIDE_BY_SIDE) $(ARGS)
+	@$(call ARCHIVED,$(CLASSES)) $(BIN)/pytest $(BUT_UNITS) -m browser $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-connectors
 test-connectors: $(INSTALLED) java $(OWN_JARS) $(CLASSES) ## the tests with connectors: Kafka with real brokers
-	@$(ARCHIVED) $(BIN)/pytest -m 'connectors and not by_hand' $(SIDE_BY_SIDE) $(ARGS)
+	@$(call ARCHIVED,$(CLASSES)) $(BIN)/pytest $(BUT_UNITS) -m 'connectors and not by_hand' $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-by-hand
 test-by-hand: $(INSTALLED) java $(OWN_JARS) $(CLASSES) ## those tests that take minutes each, with connectors or without
-	@$(ARCHIVED) $(BIN)/pytest -m by_hand $(SIDE_BY_SIDE) $(ARGS)
+	@$(call ARCHIVED,$(CLASSES)) $(BIN)/pytest $(BUT_UNITS) -m by_hand $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-newest
-test-newest: $(NEWEST)/.installed java ## the tests of Spark without connectors, with the newest Spark
-	@$(NEWEST)/bin/pytest -m 'spark and not connectors and not processes' $(SIDE_BY_SIDE) $(ARGS)
+test-newest: $(NEWEST)/.installed java $(NEWEST_CLASSES) ## the tests of Spark without connectors, with the newest Spark
+	@$(call ARCHIVED,$(NEWEST_CLASSES)) $(NEWEST)/bin/pytest $(BUT_UNITS) -m 'spark and not connectors and not processes' $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: jars
 jars: $(OWN_JARS) ## connectors for Spark in jars/spark, a folder each, a Kafka broker and an Iceberg catalog for tests, and our own jars for Delta, Iceberg and JSON
@@ -221,10 +224,10 @@ $(OWN_JARS): $(JARS)
 	@cp jars/$(@F) $@
 
 # A third of a minute, once. Where it cannot be made (no room, a JVM that has none), the tests do without it.
-$(CLASSES): $(INSTALLED) tests/class_archive.py | java
+$(CLASSES) $(NEWEST_CLASSES): %/spark.jsa: %/.installed tests/class_archive.py | java
 	@echo "archiving Spark's classes, so that the tests' sessions start in half the time"
-	@PYSPARK_PYTHON='$(CURDIR)/$(BIN)/python' SPARK_SUBMIT_OPTS='-XX:ArchiveClassesAtExit="$(CURDIR)/$@.new" -XX:TieredStopAtLevel=1 $(QUIET)' \
-		$(BIN)/spark-submit tests/class_archive.py >$@.log 2>&1 && mv $@.new $@ || { cat $@.log >&2; touch $@; }
+	@PYSPARK_PYTHON='$(CURDIR)/$*/bin/python' SPARK_SUBMIT_OPTS='-XX:ArchiveClassesAtExit="$(CURDIR)/$@.new" -XX:TieredStopAtLevel=1 $(QUIET)' \
+		$*/bin/spark-submit tests/class_archive.py >$@.log 2>&1 && mv $@.new $@ || { cat $@.log >&2; touch $@; }
 
 # Spark's own launcher looks at JAVA_HOME first, then at the PATH; so does this.
 .PHONY: java

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(1200)]
 
-FLIGHTS = 336_776
+FLIGHTS = 60_000
+"""Enough for a worker to die among them, and another one to come."""
 
 
 def test_the_demo_loses_nothing(tmp_path: Path) -> None:
     """A worker is killed, its tasks run elsewhere; every flight is in the sink once."""
-    done = sparkherd("demo", "--workdir", "work", "--json", cwd=tmp_path, timeout_s=1100)
+    flags = ("--flights", str(FLIGHTS), "--workdir", "work", "--json")
+    done = sparkherd("demo", *flags, cwd=tmp_path, timeout_s=1100)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert (result["rows_in"], result["rows_out"]) == (FLIGHTS, FLIGHTS)
