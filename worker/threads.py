@@ -82,7 +82,16 @@ def _fulfil(future: Future[Any], function: Callable[[], Any]) -> None:
         return
     try:
         result = function()
-    except BaseException as error:  # noqa: BLE001 - it is for whoever has the future
+    except Exception as error:  # noqa: BLE001 - it is for whoever has the future
         future.set_exception(error)
+    except BaseException as error:  # noqa: BLE001 - as above
+        future.set_exception(_harmless(error))
     else:
         future.set_result(result)
+
+
+def _harmless(error: BaseException) -> Exception:
+    """To raise where it is awaited: a worker would end there by `sys.exit()` in a sink or an entry point."""
+    told = RuntimeError(f"it raised {type(error).__name__}: {error}".removesuffix(": "))
+    told.__cause__ = error
+    return told

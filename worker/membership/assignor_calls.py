@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -79,15 +80,7 @@ class AssignorCalls:
             own = tuple(map(copy, members)), tuple(map(copy, tasks))
             return _checked(assignor.assign(*own, current), members, tasks)
 
-        def work() -> Assignment:
-            try:
-                return within_limits(ask, members, tasks)
-            except Exception:
-                raise
-            except BaseException as error:  # noqa: BLE001 - `exit()` must not end the worker
-                raise RuntimeError(f"it raised {type(error).__name__}") from None
-
-        asking = asyncio.ensure_future(self._ask_in_turn(name, work))
+        asking = asyncio.ensure_future(self._ask_in_turn(name, partial(within_limits, ask, members, tasks)))
         if await first(asking, self._clock.sleep(self._limit_s)):
             return asking.result()
         if name in self._busy:

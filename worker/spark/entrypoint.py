@@ -43,7 +43,7 @@ def call(
         made = function(context)
     except (QueryError, SinkError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise refusal(error, by=f"entrypoint: {entrypoint} failed: ") from error
     return _as_writer(entrypoint, made, session)
 
@@ -61,7 +61,7 @@ def find(entrypoint: str) -> Callable[[TaskContext], Any]:
         raise QueryError(
             f"entrypoint: cannot import {module_name}: no module named {error.name}", permanent=True
         ) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise QueryError(f"entrypoint: importing {module_name} failed: {describe(error)}") from error
     function = getattr(module, function_name, None)
     if not callable(function):

@@ -142,6 +142,7 @@ async def test_entry_points_that_cannot_be_called(
     (tmp_path / "absent").mkdir()
     (tmp_path / "absent/__init__.py").write_text("number = 3\n")
     (tmp_path / "absent/broken.py").write_text("raise OSError('no license')\n")
+    (tmp_path / "absent/script.py").write_text("import sys\nsys.exit(3)\n")
     (tmp_path / "absent/needy.py").write_text("import tested_nowhere\n")
     for entrypoint, expected in [
         (
@@ -151,6 +152,7 @@ async def test_entry_points_that_cannot_be_called(
         ("absent.gone:run", "entrypoint: cannot import absent.gone: no module named absent.gone"),
         ("absent.needy:run", "entrypoint: cannot import absent.needy: no module named tested_nowhere"),
         ("absent.broken:run", "entrypoint: importing absent.broken failed: OSError: no license"),
+        ("absent.script:run", "entrypoint: importing absent.script failed: SystemExit: 3"),
         ("absent:run", "entrypoint: absent has no function run"),
         ("absent:number", "entrypoint: absent has no function number"),
     ]:
@@ -159,7 +161,7 @@ async def test_entry_points_that_cannot_be_called(
 
 
 async def test_entry_points_that_fail(start: Any, entrypoint: Any, spark: SparkSession) -> None:
-    """A raising one is told with its trace; a wrong result with its type; nothing is left running."""
+    """A raising one is told with its trace, a wrong result with its type; none ends the worker."""
 
     def raising(context: Any) -> Any:
         raise KeyError(context.task)
@@ -168,6 +170,8 @@ async def test_entry_points_that_fail(start: Any, entrypoint: Any, spark: SparkS
         await start(entrypoint=entrypoint(raising))
     assert str(refused.value).startswith("entrypoint: tested:run failed: KeyError: 't'\n")
     assert "in raising" in str(refused.value)
+    said = await refusal(start, entrypoint=entrypoint(lambda _context: sys.exit("no license")))
+    assert said == "entrypoint: tested:run failed: SystemExit: no license"
     said = await refusal(start, entrypoint=entrypoint(lambda _context: 5))
     assert said == "entrypoint: tested:run returned int, not a DataStreamWriter"
 

@@ -137,7 +137,7 @@ def leaves() -> Any:
     ("answer", "why"),
     [
         (raises, "LookupError: no such thing"),
-        (leaves, "RuntimeError: it raised SystemExit"),
+        (leaves, "RuntimeError: it raised SystemExit: 3"),
         (lambda: {"w9": ["a"]}, "w9 is not in the group"),
         (lambda: {5: ["a"]}, "5 is not in the group"),
         (lambda: {"w1": ["z"]}, "w1 is given z"),
