@@ -8,13 +8,12 @@ from __future__ import annotations
 import base64
 import os
 import signal
-import socket
 import subprocess
 import time
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from cli.demo.free_ports import free_ports
 from cli.demo.kafka_metadata import live_brokers
 from worker.spark.classic.java import find_java
 
@@ -78,11 +77,7 @@ class Node:
 
 def new_nodes(count: int) -> tuple[Node, ...]:
     """So many nodes of one cluster, on ports that are free now."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(2 * count)]
-        for taken in sockets:
-            taken.bind((HOST, 0))
-        ports = [int(taken.getsockname()[1]) for taken in sockets]
+    ports = free_ports(HOST, 2 * count)
     return tuple(Node(n + 1, ports[2 * n], ports[2 * n + 1]) for n in range(count))
 
 

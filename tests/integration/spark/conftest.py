@@ -47,8 +47,8 @@ QUICK = {
     # as few as a worker of a day has of the last minutes: what is asked of Spark's store may be gone
     "spark.ui.retainedStages": "40",
 }
-LONG_LIVED = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=4 -XX:+UseSerialGC"}
-"""In place of the first of `QUICK`: the JVM of the connectors' tests lives for a quarter of an hour."""
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""A commit to a lake is many small queries, whose code took a quarter of the time; other runs generate it."""
 CONNECTORS = ROOT / "jars" / "spark"
 """Of `make jars`."""
 OF_CONNECTORS = {Path(__file__).parent / "kafka", Path(__file__).parent / "connectors"}
@@ -202,7 +202,7 @@ async def engine(
         app_name="tests",
         checkpoint_root=root,
         master="local[2,2]",  # a failed attempt at a partition is followed by another
-        conf={**QUICK, **({**LONG_LIVED, **lakes(root)} if with_connectors else {})},
+        conf={**QUICK, **({**INTERPRETED, **lakes(root)} if with_connectors else {})},
         allow_entrypoint=("tested", "absent"),
         allow_secret_env=("TESTED_",),
         secrets_dir=str(secrets_folder),
