@@ -5,9 +5,9 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from concurrent.futures import Executor, Future
+from concurrent.futures import CancelledError, Executor, Future
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from telemetry.scope import in_scope
 
@@ -82,16 +82,27 @@ def _fulfil(future: Future[Any], function: Callable[[], Any]) -> None:
         return
     try:
         result = function()
-    except Exception as error:  # noqa: BLE001 - it is for whoever has the future
-        future.set_exception(error)
-    except BaseException as error:  # noqa: BLE001 - as above
-        future.set_exception(_harmless(error))
+    except BaseException as error:  # noqa: BLE001 - it is for whoever has the future
+        is_harmless = isinstance(error, Exception) and not isinstance(error, _OF_ASYNCIO)
+        future.set_exception(error if is_harmless else _harmless(error))
     else:
         future.set_result(result)
 
 
+_OF_ASYNCIO: Final = (StopIteration, CancelledError)
+"""An awaited future never ends by the first, and by the second its task looks cancelled."""
+
+
 def _harmless(error: BaseException) -> Exception:
     """To raise where it is awaited: a worker would end there by `sys.exit()` in a sink or an entry point."""
-    told = RuntimeError(f"it raised {type(error).__name__}: {error}".removesuffix(": "))
+    told = RuntimeError(f"it raised {type(error).__name__}: {_text(error)}".removesuffix(": "))
     told.__cause__ = error
     return told
+
+
+def _text(error: BaseException) -> str:
+    """What it says; nothing if it fails to."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - whatever is wrong with it, the future is to be done
+        return ""

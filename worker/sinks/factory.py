@@ -87,13 +87,13 @@ def connect_sink(definition: SinkDefinition, group: str) -> Connected | None:
         raise SinkError(f"sink.format: {own.name}: {first_line_of(error)}") from error
 
 
-def let_go(connected: Connected | None) -> None:
-    """Close what `connect_sink` has returned and no sink has taken; what goes wrong with that is logged."""
+def let_go(opened: Connected | Sink | None) -> None:
+    """Close a sink, or what `connect_sink` has returned and none has taken; what goes wrong is logged."""
     try:
-        if connected is not None:
-            connected.close()
+        if opened is not None:
+            opened.close()
     except FAILURES as error:
-        log.warning("a connection made ahead could not be closed", why=first_line_of(error))
+        log.warning("what a sink has opened could not be closed", why=first_line_of(error))
 
 
 def newest_fence(definition: SinkDefinition, owner: Owner, session: Session | None = None) -> FenceRow | None:

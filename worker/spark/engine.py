@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
+from definition.sinks.plugged import FAILURES
 from worker.query_engine import NoQuarantineError, QueryError, ignore_step
 from worker.sinks.errors import FencedError, SinkError
 from worker.spark.causes import refusal
@@ -300,5 +301,5 @@ def _trouble() -> Iterator[None]:
         raise
     except SinkError as error:
         raise QueryError(str(error), fenced=isinstance(error, FencedError)) from error
-    except Exception as error:
+    except FAILURES as error:
         raise refusal(error) from error

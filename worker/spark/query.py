@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import structlog
 
 from definition.limits import Limits
+from definition.sinks.plugged import FAILURES
 from telemetry.cause_ids import new_cause_id
 from worker.query_engine import QueryError
 from worker.spark.backend import Activity
@@ -209,7 +210,7 @@ class SparkQuery:
             each.close()
         try:
             self._session.close()
-        except Exception:
+        except FAILURES:
             log.exception("unexpected trouble after a query", task=self.spec.task, cause_id=new_cause_id())
 
     def _resolve(self, ended: QueryError | None) -> None:

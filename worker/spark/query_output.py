@@ -125,10 +125,9 @@ class QueryOutput(ABC):
         """A writer that hands every batch to `function`, through the query's gate."""
 
     def close(self) -> None:
-        """Let go of the sinks."""
-        let_go(self.connected)
-        for sink in self._sinks:
-            sink.close()
+        """Let go of the sinks, each whatever becomes of the others."""
+        for each in (self.connected, *self._sinks):
+            let_go(each)
 
 
 def apply_trigger(writer: DataStreamWriter, trigger: Trigger | None) -> DataStreamWriter:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -25,10 +26,10 @@ from protocol.states import Target, TaskState
 from telemetry.secrets import scrub
 from worker.query_engine import QueryError
 from worker.secrets import Secrets
-from worker.sinks.errors import SinkError
 from worker.sinks.factory import newest_fence
 from worker.sinks.fence import FenceRow, Owner
 from worker.spark.settings import SparkSettings, local_folder
+from worker.threads import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -154,12 +155,13 @@ class LocalManager:
     async def _fence_of(self, task: LocalTask) -> FenceRow | QueryError:
         """The sink's row; what is wrong with a sink is told when the query is started."""
         try:
-            return await asyncio.to_thread(self._look, task) or FenceRow(0)
-        except SinkError as error:
-            log.warning("the fence in the sink cannot be read", task=task.name, why=str(error))
-            return FenceRow(0)
+            looking = in_thread("fence-of-sink", partial(self._look, task))
+            return await asyncio.wrap_future(looking) or FenceRow(0)
         except QueryError as error:
             return error
+        except Exception as error:  # noqa: BLE001 - SinkError, and what a plugged-in sink raises
+            log.warning("the fence in the sink cannot be read", task=task.name, why=str(error))
+            return FenceRow(0)
 
     def _fail(self, failed: Mapping[str, QueryError]) -> None:
         for name, error in failed.items():

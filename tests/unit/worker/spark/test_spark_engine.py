@@ -35,6 +35,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[4]
 
 
+def exits(*_: Any, **__: Any) -> None:
+    """A plug-in that was a script once."""
+    sys.exit("usage")
+
+
 async def test_starts_that_hang_keep_no_other_from_starting(
     engine: SparkEngine, hang: Callable[..., Hanging], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,6 +242,24 @@ async def test_what_is_over_is_let_go_of_once(engine: SparkEngine, backend: Fake
     await query.stop(0)
     assert await asyncio.to_thread(query.poll)
     assert [session.closings for session in backend.sessions] == [1]
+
+
+async def test_whatever_closing_a_query_raises_its_end_is_told(
+    engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plugged-in sink that exits there, too."""
+    monkeypatch.setattr(FakeQuerySession, "close", exits)
+    query = await engine.start(spec())
+    async with asyncio.timeout(60):
+        await query.stop(0)
+        assert await query.ended() is None
+
+
+async def test_a_start_that_exits_is_refused(engine: SparkEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As any other error: where sinks are opened and claimed, too."""
+    monkeypatch.setattr("worker.spark.engine.launch", exits)
+    with pytest.raises(QueryError, match=r"^SystemExit: usage"):
+        await engine.start(spec())
 
 
 async def test_the_engine_can_be_killed_while_it_is_being_closed(

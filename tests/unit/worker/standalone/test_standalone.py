@@ -337,7 +337,7 @@ class Sinks:
     """What the sinks of tasks say of their fences."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.rows: dict[str, FenceRow | Exception] = {}
+        self.rows: dict[str, FenceRow | BaseException] = {}
         self.held: dict[str, threading.Event] = {}
         monkeypatch.setattr(local_manager, "newest_fence", lambda _sink, owner: self._newest(owner.task))
 
@@ -345,7 +345,7 @@ class Sinks:
         if (gate := self.held.get(task)) is not None:
             gate.wait(60)
         row = self.rows.get(task)
-        if isinstance(row, Exception):
+        if isinstance(row, BaseException):
             raise row
         return row
 
@@ -402,9 +402,14 @@ def test_checkpoints_elsewhere_are_the_query_s_business() -> None:
         require_checkpoint("file:///nowhere", "g", "t", FenceRow(1, last=Mark("c", 0)))
 
 
-async def test_a_sink_that_cannot_be_asked(alone: Callable[[], Alone], sinks: Sinks) -> None:
-    """The start of the query will tell what is wrong with it."""
-    sinks.rows["a"] = SinkError("no route to host")
+@pytest.mark.parametrize(
+    "error", [SinkError("no route to host"), LookupError("no host"), SystemExit(3)], ids=repr
+)
+async def test_a_sink_that_cannot_be_asked(
+    alone: Callable[[], Alone], sinks: Sinks, error: BaseException
+) -> None:
+    """The start of the query will tell what is wrong with it; the run goes on."""
+    sinks.rows["a"] = error
     assert (await spec_of(alone(), local("a"))).token == 1
 
 
