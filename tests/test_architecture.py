@@ -114,7 +114,7 @@ ROOMS = {
         },
         "standalone": {
             *("background", "clock", "host", "membership", "metrics", "query_engine"),
-            *("secrets", "settings", "sinks", "spark", "tasks"),
+            *("secrets", "settings", "sinks", "spark", "tasks", "threads"),
         },
     },
     "worker.tasks": {
