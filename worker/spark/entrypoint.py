@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from definition.sinks.plugged import FAILURES
 from worker.query_engine import QueryError
 from worker.sinks.errors import SinkError
 from worker.spark.causes import describe, refusal
@@ -43,7 +44,7 @@ def call(
         made = function(context)
     except (QueryError, SinkError):
         raise
-    except (Exception, SystemExit) as error:
+    except FAILURES as error:
         raise refusal(error, by=f"entrypoint: {entrypoint} failed: ") from error
     return _as_writer(entrypoint, made, session)
 
@@ -61,7 +62,7 @@ def find(entrypoint: str) -> Callable[[TaskContext], Any]:
         raise QueryError(
             f"entrypoint: cannot import {module_name}: no module named {error.name}", permanent=True
         ) from error
-    except (Exception, SystemExit) as error:
+    except FAILURES as error:
         raise QueryError(f"entrypoint: importing {module_name} failed: {describe(error)}") from error
     function = getattr(module, function_name, None)
     if not callable(function):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import structlog
 
+from definition.sinks.plugged import first_line_of
 from protocol.errors import ErrorCode
 from protocol.messages.ownership import (
     ClaimResponse,
@@ -160,7 +161,7 @@ class LocalManager:
         except QueryError as error:
             return error
         except Exception as error:  # noqa: BLE001 - SinkError, and what a plugged-in sink raises
-            log.warning("the fence in the sink cannot be read", task=task.name, why=str(error))
+            log.warning("the fence in the sink cannot be read", task=task.name, why=first_line_of(error))
             return FenceRow(0)
 
     def _fail(self, failed: Mapping[str, QueryError]) -> None:
