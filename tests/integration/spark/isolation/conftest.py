@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest_asyncio
 
@@ -15,7 +15,7 @@ from worker.isolation.engine import IsolatedEngine
 from worker.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
     from tests.integration.spark.conftest import Lease
     from worker.isolation.query import IsolatedQuery
@@ -31,22 +31,31 @@ def jvm_of(query: IsolatedQuery) -> int:
 
 def jvm_below(pid: int) -> int:
     """The process id of the JVM that the process of a task has begun."""
-    lists = [path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/children")]
-    children = [int(child) for each in lists for child in each]
-    return next(child for child in children if Path(f"/proc/{child}/comm").read_text().strip() == "java")
+    return next(each.pid for each in _processes() if each.parent == pid and each.name == "java")
 
 
 def left_of(pid: int) -> list[int]:
     """The processes that are left of the session that the process of a task has led."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    return [each.pid for each in _processes() if each.session == pid and each.state not in "ZX"]
+
+
+class _Process(NamedTuple):
+    pid: int
+    name: str
+    state: str
+    parent: int
+    session: int
+
+
+def _processes() -> Iterator[_Process]:
+    """All there are. A thread that ends leaves its children to another: asked for theirs one by one, both may have none."""
+    for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            fields = stat.read_text().rpartition(")")[2].split()
+            head, _, rest = path.read_text().rpartition(")")
         except OSError:  # it has ended meanwhile
             continue
-        if int(fields[3]) == pid and fields[0] not in "ZX":
-            found.append(int(stat.parent.name))
-    return found
+        state, parent, _, session, *_ = rest.split()
+        yield _Process(int(path.parent.name), head.partition("(")[2], state, int(parent), int(session))
 
 
 @pytest_asyncio.fixture(loop_scope="session")
