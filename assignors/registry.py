@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from importlib.metadata import EntryPoint, entry_points
 from inspect import isabstract, isclass
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 from assignors.base import Assignor, Kind
+from telemetry.foreign_errors import FAILURES, first_line_of
 
 GROUP = "sparkherd.assignors"
 """The entry-point group by which a package offers assignors."""
@@ -40,16 +41,26 @@ def load_assignor(spec: str) -> Assignor:
         AssignorError: there is none, or what is there is no assignor.
     """
     found = _imported(spec if ":" in spec else _offered(spec), spec)
-    if not (isclass(found) and issubclass(found, Assignor)):
-        raise AssignorError(f"assignor {spec!r} is no subclass of sparkherd.Assignor")
-    if isabstract(found) or not isinstance(getattr(found, "name", None), str):
-        raise AssignorError(f"assignor {spec!r} lacks an assign method or a name")
-    if found.kind not in get_args(Kind):
-        raise AssignorError(f"assignor {spec!r} is of kind {found.kind!r}, not {' or '.join(get_args(Kind))}")
     try:
-        return found()
-    except Exception as error:
-        raise AssignorError(f"assignor {spec!r} cannot be made: {_one_line(error)}") from error
+        return _made_of(found)
+    except AssignorError as error:
+        raise AssignorError(f"assignor {spec!r} {error}") from None
+    except FAILURES as error:
+        raise AssignorError(f"assignor {spec!r} cannot be made: {first_line_of(error)}") from error
+
+
+def _made_of(found: Any) -> Assignor:
+    """One of the class, whose attributes may be of any kind."""
+    if not (isclass(found) and issubclass(found, Assignor)):
+        raise AssignorError("is no subclass of sparkherd.Assignor")
+    if isabstract(found) or not isinstance(getattr(found, "name", None), str):
+        raise AssignorError("lacks an assign method or a name")
+    if found.kind not in get_args(Kind):
+        raise AssignorError(f"is of kind {found.kind!r}, not {' or '.join(get_args(Kind))}")
+    made: Assignor = found()
+    if not isinstance(made.name, str):
+        raise AssignorError("has a name that is no text")
+    return made
 
 
 def _offered(name: str) -> str:
@@ -75,9 +86,5 @@ def _imported(place: str, spec: str) -> object:
         raise AssignorError(f"assignor {spec!r} is not of the form module:Class")
     try:
         return EntryPoint(spec, place, GROUP).load()
-    except Exception as error:
-        raise AssignorError(f"assignor {spec!r} cannot be imported: {_one_line(error)}") from error
-
-
-def _one_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".partition("\n")[0]
+    except FAILURES as error:
+        raise AssignorError(f"assignor {spec!r} cannot be imported: {first_line_of(error)}") from error

@@ -11,6 +11,7 @@ import msgspec
 import structlog
 from structlog.tracebacks import ExceptionDictTransformer
 
+from telemetry.foreign_errors import CANNOT_BE_SHOWN, FAILURES
 from telemetry.line_renderer import render_line
 from telemetry.scope import add_scope
 from telemetry.secrets import scrub_fields
@@ -121,13 +122,25 @@ def _rendering(settings: LogSettings) -> list[structlog.typing.Processor]:
     stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
     if settings.log_format == "json":
         traces = structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False))
-        return [traces, _scrub, stamp, structlog.processors.JSONRenderer()]
+        return [_unfailing(traces), _scrub, stamp, structlog.processors.JSONRenderer()]
     for_people = (
         structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
         if sys.stderr.isatty()
         else render_line
     )
     return [structlog.processors.format_exc_info, _scrub, stamp, for_people]
+
+
+def _unfailing(traces: structlog.typing.Processor) -> structlog.typing.Processor:
+    """An error may end the process where it is shown: it is of others' code, and so are its words."""
+
+    def told(logger: Any, method: str, event: MutableMapping[str, Any]) -> Any:
+        try:
+            return traces(logger, method, event)
+        except FAILURES:
+            return {**event, "exception": CANNOT_BE_SHOWN}
+
+    return told
 
 
 def _scrub(_: Any, __: str, event: MutableMapping[str, Any]) -> dict[str, Any]:

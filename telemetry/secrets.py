@@ -10,13 +10,15 @@ import json
 import re
 import threading
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HIDDEN = "***"
+MOST_READ: Final = 100_000
+"""Characters of others' text that are read: regular expressions over megabytes keep all threads waiting."""
 
 _IN_URL = re.compile(r"(://[^/\s:@\"']{0,256}:)[^\s\"']{1,1024}@")
 _WORDS = r"password|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key|account[_-]?key|credential"
@@ -116,6 +118,11 @@ def scrub(text: str, at_most: int | None = None) -> str:
     return _NAMED.sub(rf"\1{HIDDEN}", text)[:at_most]
 
 
+def beginning(text: str) -> str:
+    """A text that may be huge, up to `MOST_READ`; half of a known secret at its end is left out."""
+    return text if len(text) <= MOST_READ else SECRETS.hide_cut(text[:MOST_READ])
+
+
 def scrub_fields(fields: dict[str, Any]) -> dict[str, Any]:
     """The fields of a log line, whatever they hold; one that is called as a secret shows no text."""
     return {
@@ -134,7 +141,7 @@ def scrub_value(value: Any) -> Any:
     """A value as it may be logged; what is neither a number nor a collection becomes text."""
     match value:
         case str():
-            return scrub(value)
+            return scrub(beginning(value))
         case None | bool() | int() | float():
             return value
         case dict():
@@ -142,4 +149,4 @@ def scrub_value(value: Any) -> Any:
         case list() | tuple() | set() | frozenset():
             return [scrub_value(each) for each in value]
         case _:
-            return scrub(str(value))
+            return scrub(beginning(str(value)))

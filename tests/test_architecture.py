@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "telemetry": set[str](),
     "configuration": {"protocol"},
     "definition": {"protocol", "telemetry"},
-    "assignors": {"protocol"},
+    "assignors": {"protocol", "telemetry"},
     "manager": {"protocol", "configuration", "definition", "telemetry", "assignors"},
     "worker": {"protocol", "configuration", "definition", "telemetry", "assignors"},
     "cli": {"protocol", "configuration", "definition", "telemetry", "assignors", "manager", "worker"},
@@ -114,7 +114,7 @@ ROOMS = {
         },
         "standalone": {
             *("background", "clock", "host", "membership", "metrics", "query_engine"),
-            *("secrets", "settings", "sinks", "spark", "tasks", "threads"),
+            *("secrets", "settings", "sinks", "spark", "tasks", "threads", "waiting"),
         },
     },
     "worker.tasks": {

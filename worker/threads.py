@@ -9,6 +9,7 @@ from concurrent.futures import CancelledError, Executor, Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from telemetry.foreign_errors import FAILURES, text_of
 from telemetry.scope import in_scope
 
 if TYPE_CHECKING:
@@ -40,15 +41,15 @@ class DaemonPool(Executor):
         """Have a thread call `fn`.
 
         Raises:
-            RuntimeError: the pool was shut down.
+            RuntimeError: the pool was shut down, or has no thread and gets none.
         """
         future: Future[Result] = Future()
         with self._lock:
             if self._is_over:
                 raise RuntimeError(f"the threads {self._name} were let go")
-            self._work.put((future, lambda: fn(*args, **kwargs)))
             if len(self._threads) < self._size:
                 self._hire()
+            self._work.put((future, lambda: fn(*args, **kwargs)))
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - theirs
@@ -69,8 +70,8 @@ class DaemonPool(Executor):
 
     def _hire(self) -> None:
         thread = threading.Thread(target=self._run, name=f"{self._name}_{len(self._threads)}", daemon=True)
-        self._threads.append(thread)
         thread.start()
+        self._threads.append(thread)
 
     def _run(self) -> None:
         while (work := self._work.get()) is not None:
@@ -82,27 +83,26 @@ def _fulfil(future: Future[Any], function: Callable[[], Any]) -> None:
         return
     try:
         result = function()
-    except BaseException as error:  # noqa: BLE001 - it is for whoever has the future
-        is_harmless = isinstance(error, Exception) and not isinstance(error, _OF_ASYNCIO)
-        future.set_exception(error if is_harmless else _harmless(error))
+    except FAILURES as error:
+        future.set_exception(error if _is_harmless(error) else _harmless(error))
     else:
         future.set_result(result)
 
 
 _OF_ASYNCIO: Final = (StopIteration, CancelledError)
-"""An awaited future never ends by the first, and by the second its task looks cancelled."""
+"""By the first an awaited future does not end as it should; by the second its task looks cancelled."""
+
+
+def _is_harmless(error: BaseException) -> bool:
+    try:
+        return isinstance(error, Exception) and not isinstance(error, _OF_ASYNCIO)
+    except FAILURES:  # it has a `__class__` of its own
+        return False
 
 
 def _harmless(error: BaseException) -> Exception:
     """To raise where it is awaited: a worker would end there by `sys.exit()` in a sink or an entry point."""
-    told = RuntimeError(f"it raised {type(error).__name__}: {_text(error)}".removesuffix(": "))
+    text = text_of(error)
+    told = RuntimeError(f"it raised {type(error).__name__}{text and ': '}{text}")
     told.__cause__ = error
     return told
-
-
-def _text(error: BaseException) -> str:
-    """What it says; nothing if it fails to."""
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - whatever is wrong with it, the future is to be done
-        return ""

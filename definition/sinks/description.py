@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from definition.sinks.base import Supports
-from definition.sinks.plugged import FAILURES, as_sent, first_line_of
+from definition.sinks.plugged import as_sent
 from definition.sinks.registry import UnusableFormat, fenced_formats, refused_names, sink_format
 from protocol.messages.sinks import DescribedSink
+from telemetry.foreign_errors import FAILURES, first_line_of
 
 if TYPE_CHECKING:
     from definition.sinks.base import SinkFormat

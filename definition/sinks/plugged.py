@@ -15,19 +15,12 @@ import msgspec
 from definition.reading import Section
 from definition.sinks.base import SinkFormat, Supports
 from protocol.messages.tasks import Problem
-from telemetry.secrets import scrub
+from telemetry.foreign_errors import FAILURES, first_line_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 T = TypeVar("T")
-
-FAILURES = (Exception, SystemExit)
-"""What a package's code may raise; a module that was meant to be run as a program ends the process."""
-MOST_READ = 10_000
-"""Characters of an exception that are looked at for secrets; some have whole documents in them."""
-MOST_SHOWN = 300
-"""Characters of an exception that are shown."""
 
 
 class NoFormatError(Exception):
@@ -80,7 +73,7 @@ def made_of(found: object, name: str) -> SinkFormat:
 
     Raises:
         NoFormatError: it is none.
-        Exception, SystemExit: whatever a package's code does when it is made or looked at.
+        BaseException: whatever a package's code does when it is made or looked at.
     """
     if not (isclass(found) and issubclass(found, SinkFormat)):
         raise NoFormatError("is no subclass of sparkherd.SinkFormat")
@@ -137,16 +130,3 @@ def as_sent(value: object, kind: type[T] | Any) -> T:
     """
     read: T = msgspec.json.decode(msgspec.json.encode(value), type=kind)
     return read
-
-
-def first_line_of(error: BaseException) -> str:
-    """An exception of a package's in one line that viewers may see.
-
-    It is cut last: half of what looks like a secret no longer looks like one.
-    """
-    try:
-        text = scrub(f": {error}", MOST_READ)
-    except FAILURES:
-        text = ", which cannot be shown"
-    shown = f"{type(error).__name__}{text}".partition("\n")[0][:MOST_SHOWN]
-    return shown.encode(errors="replace").decode()

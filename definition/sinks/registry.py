@@ -12,10 +12,11 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Final
 
 from definition.sinks.base import SinkFormat
-from definition.sinks.plugged import FAILURES, NoFormatError, first_line_of, made_of
+from definition.sinks.plugged import NoFormatError, made_of
 from protocol.connectors import BUILT_IN as IN_EVERY_SPARK
 from protocol.connectors import PACKAGES
 from protocol.messages.tasks import Problem
+from telemetry.foreign_errors import FAILURES, first_line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

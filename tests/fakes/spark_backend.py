@@ -181,7 +181,7 @@ class FakeBackend(SparkBackend):
         self.kind = SparkKind("4.1.4", Formats())
         self.checkpoints: dict[str, CheckpointFolder] = {}
 
-    def is_loss(self, error: Exception) -> bool:
+    def is_loss(self, error: BaseException) -> bool:
         """A connection that broke."""
         return isinstance(error, ConnectionError)
 

@@ -13,6 +13,7 @@ import structlog
 from assignors.checked import validate
 from assignors.eligibility import MAX_WHY_LENGTH
 from assignors.limits import within_limits
+from telemetry.foreign_errors import first_line_of
 from worker.threads import in_thread
 from worker.waiting import first
 
@@ -98,22 +99,13 @@ class AssignorCalls:
             raise
         except Exception as error:
             log.exception("assignor raised", assignor=name)
-            raise UnusableError(_line(error)) from error
+            raise UnusableError(first_line_of(error)[:MAX_WHY_LENGTH]) from error
 
     def _on_back(self, name: str) -> None:
         self._busy.pop(name).exception()  # seen, even if whoever waited has given up
         if name in self._overdue:
             self._overdue.discard(name)
             log.warning("assignor came back too late, its answer is thrown away", assignor=name)
-
-
-def _line(error: Exception) -> str:
-    """An error of somebody else's code in one line; its text is made by that code, too."""
-    kind = type(error).__name__
-    try:
-        return f"{kind}: {error}".partition("\n")[0][:MAX_WHY_LENGTH]
-    except Exception:  # noqa: BLE001 - see above
-        return kind
 
 
 def _checked(result: object, members: Sequence[Member], tasks: Sequence[Task]) -> Assignment:

@@ -6,11 +6,10 @@ import importlib
 from inspect import getattr_static, isabstract, isclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-import structlog
-
-from definition.sinks.plugged import FAILURES, first_line_of
 from definition.sinks.registry import UnusableFormat
+from telemetry.foreign_errors import FAILURES, first_line_of
 from worker.sinks.base import Finding, Sink, SinkTask
+from worker.sinks.closing import letting_go
 from worker.sinks.errors import SchemaError, SinkError
 from worker.sinks.fence import Owner
 from worker.sinks.quarantine.elsewhere import QuarantinedSink, quarantine_owner
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from worker.sinks.quarantine.plan import PuttingAside
 
     Session: TypeAlias = Callable[[], SparkSession]
-
-log = structlog.get_logger(__name__)
 
 NOBODY: Final = "(check)"
 """In place of a task's name, which has no brackets: sessions of ours are never taken for a task's."""
@@ -87,15 +84,6 @@ def connect_sink(definition: SinkDefinition, group: str) -> Connected | None:
         raise SinkError(f"sink.format: {own.name}: {first_line_of(error)}") from error
 
 
-def let_go(opened: Connected | Sink | None) -> None:
-    """Close a sink, or what `connect_sink` has returned and none has taken; what goes wrong is logged."""
-    try:
-        if opened is not None:
-            opened.close()
-    except FAILURES as error:
-        log.warning("what a sink has opened could not be closed", why=first_line_of(error))
-
-
 def newest_fence(definition: SinkDefinition, owner: Owner, session: Session | None = None) -> FenceRow | None:
     """What the fenced sink of the definition knows of the owner's task; None without one, or of a new task.
 
@@ -104,10 +92,8 @@ def newest_fence(definition: SinkDefinition, owner: Owner, session: Session | No
     """
     if (sink := open_sink(definition, owner, session)) is None:
         return None
-    try:
+    with letting_go(sink):
         return sink.newest()
-    finally:
-        sink.close()
 
 
 def inspect_sink(

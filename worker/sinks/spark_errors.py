@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from telemetry.secrets import scrub
+from telemetry.foreign_errors import MOST_OF_A_LINE, text_of
+from telemetry.secrets import beginning, scrub
 from worker.sinks.spark_values import without_values
 
 if TYPE_CHECKING:
@@ -57,10 +58,11 @@ def said(error: BaseException) -> str:
         try:
             return headline(list(java_chain(throwable)))
         except Exception:  # noqa: BLE001 - the JVM that could tell is gone
-            return first_line(str(error))
-    if REMOTE_TRACE in str(error):
-        return headline(read_remote(str(error)).chain)
-    return first_line(f"{type(error).__name__}: {error}")
+            return first_line(text_of(error))
+    text = text_of(error)
+    if REMOTE_TRACE in text:
+        return headline(read_remote(text).chain)
+    return first_line(f"{type(error).__name__}: {text}")
 
 
 def headline(chain: list[JavaError]) -> str:
@@ -103,8 +105,8 @@ def read_remote(text: str) -> RemoteError:
 
 def first_line(text: str) -> str:
     """Secrets and values are taken out before it is cut: half of one would not be known."""
-    first, _, rest = without_values(text).strip().partition("\n")
-    line = _NOISE.sub("", scrub(_with_announced(first.rstrip(), rest))).rstrip(" ;")
+    first, _, rest = without_values(beginning(text)).strip().partition("\n")
+    line = _NOISE.sub("", scrub(_with_announced(first.rstrip(), rest), MOST_OF_A_LINE)).rstrip(" ;")
     return line if len(line) <= MAX_LINE else line[: MAX_LINE - 1] + "…"
 
 

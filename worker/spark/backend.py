@@ -259,7 +259,7 @@ class SparkBackend(ABC):
     groups: GroupProgress | None = None
 
     @abstractmethod
-    def is_loss(self, error: Exception) -> bool:
+    def is_loss(self, error: BaseException) -> bool:
         """Whether a call failed because Spark is gone or going, which `watch` tells; never blocks."""
 
     @abstractmethod

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from pyspark import SparkContext
 
-from telemetry.secrets import scrub
+from telemetry.foreign_errors import text_of
+from telemetry.secrets import beginning, scrub
 from worker.query_engine import QueryError
 from worker.sinks.errors import SinkError
 from worker.sinks.spark_errors import (
@@ -27,17 +28,18 @@ MAX_DETAILS: Final = 6000
 def describe(error: BaseException) -> str:
     """The cause in one line; an empty line and what it was made of follow, if there is more to say."""
     if isinstance(error, SinkError):
-        return scrub(str(error))
+        return scrub(text_of(error))
     throwable = java_throwable(error)
     if throwable is not None:
         try:
             return describe_java(throwable)
         except Exception:  # noqa: BLE001 - the JVM that could tell is gone
-            return first_line(str(error))
-    if REMOTE_TRACE in str(error):
-        return describe_remote(str(error))
+            return first_line(text_of(error))
+    text = text_of(error)
+    if REMOTE_TRACE in text:
+        return describe_remote(text)
     trace = "".join(traceback.format_exception(error))
-    return _join(first_line(f"{type(error).__name__}: {error}"), trace)
+    return _join(first_line(f"{type(error).__name__}: {text}"), trace)
 
 
 def describe_java(throwable: Any) -> str:
@@ -70,4 +72,4 @@ def _stack_trace(throwable: Any) -> str:
 
 
 def _join(line: str, details: str) -> str:
-    return f"{line}\n\n{scrub(without_values(details).strip(), MAX_DETAILS)}"
+    return f"{line}\n\n{scrub(without_values(beginning(details)).strip(), MAX_DETAILS)}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
-from definition.sinks.plugged import FAILURES
+from telemetry.foreign_errors import FAILURES
 from worker.query_engine import NoQuarantineError, QueryError, ignore_step
 from worker.sinks.errors import FencedError, SinkError
 from worker.spark.causes import refusal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from definition.sinks.plugged import FAILURES
+from telemetry.foreign_errors import FAILURES
 from worker.query_engine import QueryError
 from worker.sinks.errors import SinkError
 from worker.spark.causes import describe, refusal

@@ -13,6 +13,7 @@ import msgspec
 from worker.lag.offset_log import offsets_in
 from worker.query_engine import QueryError
 from worker.secrets import Secrets
+from worker.sinks.closing import letting_go
 from worker.sinks.errors import SinkError
 from worker.sinks.factory import open_sink
 from worker.sinks.quarantine.elsewhere import quarantine_owner
@@ -156,7 +157,7 @@ def _claim_former(
     sink = None if place is None else open_sink(place, quarantine_owner(owner), lambda: session.spark)
     if sink is None:
         raise SinkError(f"{former.format}: has no fence")
-    with closing(sink):
+    with letting_go(sink):
         return sink.claim()
 
 
@@ -264,7 +265,7 @@ def _claim(
             return opened.enter_context(closing(backend.check_session(conf))).spark
 
         if (sink := open_sink(definition, owner, session, aside)) is not None:
-            opened.enter_context(closing(sink))
+            opened.enter_context(letting_go(sink))
             sink.claim()
 
 

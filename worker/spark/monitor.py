@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from telemetry.foreign_errors import FAILURES, first_line_of
 from telemetry.scope import in_scope
 from worker.query_engine import QueryError
 
@@ -56,14 +57,14 @@ class Monitor:
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         """`now` is the clock that looks are timed by, in seconds."""
         self._now = now
-        self._is_loss: Callable[[Exception], bool] = lambda _error: False
+        self._is_loss: Callable[[BaseException], bool] = lambda _error: False
         self._lock = threading.Lock()
         self._watched: dict[int, Watched] = {}
         self._lost: str | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=in_scope(self._run), name="query-monitor", daemon=True)
 
-    def start(self, is_loss: Callable[[Exception], bool]) -> None:
+    def start(self, is_loss: Callable[[BaseException], bool]) -> None:
         """Begin; `is_loss` knows the errors of calls to a Spark that is gone, which is told by `lose_all`."""
         self._is_loss = is_loss
         self._thread.start()
@@ -109,11 +110,11 @@ class Monitor:
     def _look(self, query: Watched) -> None:
         try:
             is_over = query.poll()
-        except Exception as error:
+        except FAILURES as error:
             if self._is_loss(error):
                 return
             log.exception("query cannot be watched", task=query.spec.task, token=query.spec.token)
-            is_over = query.give_up(f"the query cannot be watched any more: {error}")
+            is_over = query.give_up(f"the query cannot be watched any more: {first_line_of(error)}")
         if is_over:
             self._forget(query)
 

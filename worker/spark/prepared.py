@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import structlog
 
+from telemetry.foreign_errors import first_line_of
 from worker.query_engine import ignore_step
 from worker.secrets import Secrets
-from worker.sinks.factory import connect_sink, let_go
+from worker.sinks.closing import let_go
+from worker.sinks.factory import connect_sink
 from worker.spark.query_writer import as_run
 from worker.spark.reading.jdbc import require_harmless
 from worker.spark.reading.reader import read
@@ -213,7 +215,7 @@ class PreparedStart:
             made = await making
         except Exception as error:
             self._failed_at = self._now()
-            log.debug("a query could not be planned ahead", why=str(error).partition("\n")[0])
+            log.debug("a query could not be planned ahead", why=first_line_of(error))
             raise
         self._made_at = self._now()
         return made

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import structlog
 
 from definition.limits import Limits
-from definition.sinks.plugged import FAILURES
 from telemetry.cause_ids import new_cause_id
+from telemetry.foreign_errors import FAILURES
 from worker.query_engine import QueryError
 from worker.spark.backend import Activity
 from worker.spark.launch import HALT_AGAIN_S
@@ -206,12 +206,13 @@ class SparkQuery:
 
     def _let_go(self) -> None:
         """Whatever goes wrong with that, the end is told."""
-        for each in self._watched:
-            each.close()
-        try:
-            self._session.close()
-        except FAILURES:
-            log.exception("unexpected trouble after a query", task=self.spec.task, cause_id=new_cause_id())
+        for close in (*(each.close for each in self._watched), self._session.close):
+            try:
+                close()
+            except FAILURES:
+                log.exception(
+                    "unexpected trouble after a query", task=self.spec.task, cause_id=new_cause_id()
+                )
 
     def _resolve(self, ended: QueryError | None) -> None:
         if not self._ended.done():

@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from worker.query_engine import ignore_step
-from worker.sinks.factory import let_go, open_sink
+from worker.sinks.closing import let_go
+from worker.sinks.factory import open_sink
 from worker.spark.batches.batch_steps import AS_IT_IS
 
 if TYPE_CHECKING:

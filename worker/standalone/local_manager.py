@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import structlog
 
-from definition.sinks.plugged import first_line_of
 from protocol.errors import ErrorCode
 from protocol.messages.ownership import (
     ClaimResponse,
@@ -24,6 +23,7 @@ from protocol.messages.ownership import (
 )
 from protocol.messages.tasks import TaskReset
 from protocol.states import Target, TaskState
+from telemetry.foreign_errors import first_line_of
 from telemetry.secrets import scrub
 from worker.query_engine import QueryError
 from worker.secrets import Secrets
@@ -31,12 +31,14 @@ from worker.sinks.factory import newest_fence
 from worker.sinks.fence import FenceRow, Owner
 from worker.spark.settings import SparkSettings, local_folder
 from worker.threads import in_thread
+from worker.waiting import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from definition.document import Definition
     from protocol.messages.ownership import ClaimRequest, LagRequest, ReleaseRequest, ReportRequest
+    from worker.clock import Clock
     from worker.settings import WorkerSettings
     from worker.standalone.token_file import TokenFile
 
@@ -47,6 +49,9 @@ NOBODY: Final = ""
 """Who owns a task that is not granted yet."""
 AT_REST: Final = {TaskState.COMPLETED, TaskState.FAILED, TaskState.PAUSED, TaskState.STOPPED}
 """What stays as it is unless somebody wants something else, and here nobody can."""
+LOOKS: Final = 5
+AGAIN: Final = Backoff(first_s=0.5, limit_s=4.0)
+"""Between looks at a fence: about eight seconds in all."""
 _OF_AN_OWNER: Final = {TaskState.STARTING, TaskState.RUNNING, TaskState.RESTARTING}
 
 
@@ -78,6 +83,7 @@ class LocalManager:
         look: reads the fence row in a task's sink, None without one; called in a thread. Raises `QueryError`
             if the task cannot go on from there.
         changed: is called after every report.
+        clock: what the pauses between looks at a sink that does not answer are timed by.
     """
 
     def __init__(
@@ -87,6 +93,7 @@ class LocalManager:
         tokens: TokenFile,
         look: Callable[[LocalTask], FenceRow | None],
         changed: Callable[[], None],
+        clock: Clock,
     ) -> None:
         self.reports: dict[str, TaskReport] = {}
         self.restarts: dict[str, int] = {}
@@ -94,6 +101,7 @@ class LocalManager:
         self._tokens = tokens
         self._look = look
         self._changed = changed
+        self._clock = clock
         self._looks: dict[str, asyncio.Task[FenceRow | QueryError]] = {}
         self._granted: dict[str, GrantedTask] = {}
 
@@ -154,15 +162,21 @@ class LocalManager:
         return self._looks[name]
 
     async def _fence_of(self, task: LocalTask) -> FenceRow | QueryError:
-        """The sink's row; what is wrong with a sink is told when the query is started."""
-        try:
-            looking = in_thread("fence-of-sink", partial(self._look, task))
-            return await asyncio.wrap_future(looking) or FenceRow(0)
-        except QueryError as error:
-            return error
-        except Exception as error:  # noqa: BLE001 - SinkError, and what a plugged-in sink raises
-            log.warning("the fence in the sink cannot be read", task=task.name, why=first_line_of(error))
-            return FenceRow(0)
+        """The sink's row, none if that cannot be read: what is wrong is told when the query is started.
+
+        What is passing is waited for: without its row a task may begin under a token that is used already.
+        """
+        for tries in range(LOOKS):
+            try:
+                looking = in_thread("fence-of-sink", partial(self._look, task))
+                return await asyncio.wrap_future(looking) or FenceRow(0)
+            except QueryError as error:
+                return error
+            except Exception as error:  # noqa: BLE001 - SinkError, and what a plugged-in sink raises
+                log.warning("the fence in the sink cannot be read", task=task.name, why=first_line_of(error))
+            if tries < LOOKS - 1:
+                await self._clock.sleep(AGAIN.delay_s(tries, chance=0.5))
+        return FenceRow(0)
 
     def _fail(self, failed: Mapping[str, QueryError]) -> None:
         for name, error in failed.items():

@@ -103,14 +103,15 @@ class Standalone(Host):
         self._over: asyncio.Future[Quit] = asyncio.get_running_loop().create_future()
         cold = msgspec.structs.replace(settings, warm_up_timeout_ms=0)  # nobody runs the tasks meanwhile
         self.engine = make_engine(cold, lambda: True, (tokens.descriptor,))
+        clock = SystemClock()
         self._manager = LocalManager(
-            tasks, tokens=tokens, look=partial(fence_of, settings), changed=self._on_change
+            tasks, tokens=tokens, look=partial(fence_of, settings), changed=self._on_change, clock=clock
         )
         self.tasks = TaskRunner(
             settings,
             manager=self._manager,
             engine=self.engine,
-            clock=SystemClock(),
+            clock=clock,
             chance=random.random,
             spawn=background.spawn,
             trouble=_on_refused,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from telemetry.cause_ids import new_cause_id
+from telemetry.foreign_errors import first_line_of
 from worker.query_engine import QueryError
 from worker.waiting import Backoff, first
 
@@ -102,4 +103,4 @@ def failed(error: Exception, spec: QuerySpec, when: str) -> QueryError:
         cause_id=cause_id,
         exc_info=error,
     )
-    return QueryError(f"{type(error).__name__}: {error} (the worker's log has more under {cause_id})")
+    return QueryError(f"{first_line_of(error)} (the worker's log has more under {cause_id})")

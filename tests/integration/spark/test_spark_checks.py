@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from definition.document import parse_definition
+from telemetry.foreign_errors import first_line_of
+from tests.fakes.foreign_errors import RAISED, kind_of
 from worker.query_engine import CheckSpec
 
 if TYPE_CHECKING:
@@ -314,3 +316,21 @@ async def test_a_quarantine_that_gives_nothing_back_is_noted(
     found = await check(source=flights.source, expect=expect, sink=sink, quarantine=place)
     assert found.problems == ()
     assert any(path == "quarantine.format" and "nor discarded" in text for path, text in said(found.notes))
+
+
+@pytest.mark.parametrize("error", RAISED, ids=kind_of)
+async def test_whatever_a_sink_raises_that_is_plugged_in_is_told_of_it(
+    check: Check, flights: Flights, database: Database, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    """And the columns are known all the same."""
+
+    def fails(*_: Any) -> None:
+        raise error
+
+    flights.add()
+    monkeypatch.setattr("worker.spark.checks.check.inspect_sink", fails)
+    found = await check(source=flights.source, sink=database.sink("t"))
+    assert [(path, text.partition("\n")[0]) for path, text in said(found.problems)] == [
+        ("sink", first_line_of(error))
+    ]
+    assert found.columns

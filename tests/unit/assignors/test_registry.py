@@ -36,7 +36,30 @@ PLUG_IN = """
         def __init__(self):
             raise RuntimeError("no\\nway")
 
+    class Leaving(FirstTakesAll):
+        def __init__(self):
+            raise SystemExit("no license")
+
+    class Renamed(FirstTakesAll):
+        def __init__(self):
+            self.name = []
+
+    class Odder(type(Assignor)):
+        @property
+        def kind(cls):
+            raise SystemExit(7)
+
+    class Oddest(FirstTakesAll, metaclass=Odder):
+        pass
+
     not_a_class = 5
+
+    def __getattr__(name):
+        if name == "Ending":
+            raise SystemExit("usage: herder")
+        if name == "Interrupted":
+            raise KeyboardInterrupt("enough")
+        raise AttributeError(f"the module has no attribute '{name}'")
 """
 
 
@@ -100,6 +123,11 @@ def test_a_name_that_two_packages_use_must_be_told_apart(herder: str, tmp_path: 
         ("{}:Lazy", "lacks an assign method or a name"),
         ("{}:Odd", "is of kind 'odd', not eager or cooperative"),
         ("{}:Failing", "cannot be made: RuntimeError: no$"),
+        ("{}:Leaving", "cannot be made: SystemExit: no license$"),
+        ("{}:Renamed", "has a name that is no text$"),
+        ("{}:Oddest", "cannot be made: SystemExit: 7$"),
+        ("{}:Ending", "cannot be imported: SystemExit: usage: herder$"),
+        ("{}:Interrupted", "cannot be imported: KeyboardInterrupt: enough$"),
     ],
 )
 def test_what_cannot_be_used_is_refused_in_one_line(herder: str, spec: str, message: str) -> None:

@@ -247,6 +247,11 @@ def test_what_cannot_be_described_says_why(code: str, why: str, installed: Calla
         (_with("def option_faults(self, options): return [Problem(1, 2)]"), "sink.format"),
         (_with("def option_faults(self, options): return [Problem('x', chr(0xD800))]"), "sink.format"),
         (_with("def table_faults(self, table, options): raise SystemExit"), "sink.format"),
+        (_with("def table_faults(self, table, options): raise KeyboardInterrupt"), "sink.format"),
+        (
+            _with("def option_faults(self, options): import asyncio; raise asyncio.CancelledError"),
+            "sink.format",
+        ),
         (FORMAT.replace("        return ", "        raise RuntimeError\n        return ", 1), "output_mode"),
         (FORMAT.replace('"must be another with 13 pages" if', "5 if 5 or"), "output_mode"),
     ],
@@ -309,8 +314,7 @@ def test_an_exception_that_cannot_be_shown_is_named(installed: Callable[..., Non
     """Its text is a package's code as well."""
     installed("class Odd(Exception):\n    def __str__(self): return 1 / 0\n\nraise Odd")
     assert (
-        "cannot be imported: Odd, which cannot be shown"
-        in dict(_problems({"format": "ledger"}))["sink.format"]
+        "cannot be imported: Odd: it cannot be shown" in dict(_problems({"format": "ledger"}))["sink.format"]
     )
 
 

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
+import pytest
 import structlog
 
 from telemetry.logs import LogSettings, configure_logging
-
-if TYPE_CHECKING:
-    import pytest
+from tests.fakes.foreign_errors import RAISED, kind_of
 
 
 class FullDisk:
@@ -32,3 +30,17 @@ def test_a_log_that_cannot_be_written_stops_nobody(monkeypatch: pytest.MonkeyPat
         structlog.get_logger().error("disk full", exc_info=ValueError("really"))
     finally:
         structlog.reset_defaults()
+
+
+@pytest.mark.parametrize("error", RAISED, ids=kind_of)
+@pytest.mark.parametrize("settings", [LogSettings(log_format="text"), LogSettings(log_format="json")])
+def test_an_error_that_does_harm_where_it_is_shown_is_a_line(
+    capfd: pytest.CaptureFixture[str], error: BaseException, settings: LogSettings
+) -> None:
+    """Whoever logs it goes on."""
+    try:
+        configure_logging(settings)
+        structlog.get_logger().error("a task is in trouble", exc_info=error)
+    finally:
+        structlog.reset_defaults()
+    assert "a task is in trouble" in capfd.readouterr().err

@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from concurrent import futures
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.fakes.foreign_errors import ENDING, RAISED, Liar, Unspeakable, kind_of
 from worker.threads import DaemonPool, in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ENDS = [
-    SystemExit(3),
-    KeyboardInterrupt("enough"),
-    GeneratorExit("enough"),
-    asyncio.CancelledError("enough"),
-    futures.CancelledError("enough"),
-    StopIteration("enough"),
-]
-
-
-class Mute:
-    """What has no text of its own."""
-
-    def __str__(self) -> str:
-        raise ValueError("no words")
+ENDS = [*ENDING, futures.CancelledError("enough"), StopIteration("enough")]
 
 
 def throw(error: BaseException) -> None:
@@ -37,7 +25,7 @@ def throw(error: BaseException) -> None:
 
 
 @pytest.mark.parametrize("call", [partial(in_thread, "test"), DaemonPool(1, "test").submit])
-@pytest.mark.parametrize("error", ENDS, ids=repr)
+@pytest.mark.parametrize("error", ENDS, ids=kind_of)
 async def test_what_would_end_the_waiting_is_an_error_like_any_other(
     call: Callable[[Callable[[], None]], Any], error: BaseException
 ) -> None:
@@ -45,6 +33,15 @@ async def test_what_would_end_the_waiting_is_an_error_like_any_other(
     with pytest.raises(RuntimeError, match=f"^it raised {type(error).__name__}: {error}$") as told:
         await asyncio.wrap_future(call(partial(throw, error)))
     assert told.value.__cause__ is error
+
+
+@pytest.mark.parametrize("make", [*map(type, RAISED), Liar])
+async def test_whatever_is_raised_whoever_waits_hears_of_it(make: Callable[[], BaseException]) -> None:
+    """And the pool has its thread for the next one."""
+    pool = DaemonPool(1, "test")
+    done, _ = await asyncio.wait([asyncio.wrap_future(pool.submit(throw, make()))], timeout=60)
+    assert isinstance(done.pop().exception(), Exception)
+    assert await asyncio.wait_for(asyncio.wrap_future(pool.submit(len, "go on")), 60) == 5
 
 
 async def test_other_errors_come_as_they_are() -> None:
@@ -56,8 +53,20 @@ async def test_other_errors_come_as_they_are() -> None:
 
 
 async def test_an_error_without_words_is_told_as_well() -> None:
-    """Whoever waits for it would wait for ever, and the pool would have a thread less."""
-    pool = DaemonPool(1, "test")
+    """By its kind alone, or that it has words that cannot be shown."""
     with pytest.raises(RuntimeError, match=r"^it raised SystemExit$"):
-        await asyncio.wrap_future(pool.submit(throw, SystemExit(Mute())))
-    assert await asyncio.wrap_future(pool.submit(len, "go on")) == 5
+        await asyncio.wrap_future(in_thread("test", partial(throw, SystemExit(""))))
+    with pytest.raises(RuntimeError, match=r"^it raised SystemExit: it cannot be shown$"):
+        await asyncio.wrap_future(in_thread("test", partial(throw, SystemExit(Unspeakable()))))
+
+
+async def test_a_pool_that_gets_no_thread_says_so_and_has_one_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it was given then is not done behind the back of whoever was refused."""
+    pool, done = DaemonPool(2, "test"), list[int]()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", lambda _: throw(RuntimeError("can't start new thread")))
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            pool.submit(done.append, 1)
+    await asyncio.wait_for(asyncio.wrap_future(pool.submit(done.append, 2)), 60)
+    pool.shutdown()
+    assert done == [2]

@@ -123,8 +123,10 @@ class QuarantinedSink(Sink):
 
     def close(self) -> None:
         """Let go of both."""
-        self._quarantine.close()
-        self._sink.close()
+        try:
+            self._quarantine.close()
+        finally:
+            self._sink.close()
 
     def _put_first(self, batch: Lookable, mark: Mark, rows: Rows) -> None:
         """What comes before the sink's own step."""

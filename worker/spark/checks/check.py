@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from telemetry.foreign_errors import FAILURES, text_of
 from worker.checks.findings import Findings
 from worker.query_engine import QueryError
 from worker.secrets import Secrets
@@ -59,7 +60,7 @@ def check(
         definition = _as_it_is_read(backend, spec.definition, settings, findings)
         cancellation.at("Spark, for a session")
         session = backend.check_session(definition.spark_conf)
-    except Exception as error:  # noqa: BLE001 - of a setting that Spark does not take
+    except FAILURES as error:
         _tell(backend, findings, "spark_conf", error)
         return findings.result()
     try:
@@ -127,7 +128,7 @@ class _Check:
             self._at(f"the brokers of {path}")
             try:
                 require_topics(brokers, path, source)
-            except Exception as error:  # noqa: BLE001 - as below
+            except FAILURES as error:
                 self._is_unread = True
                 self._tell(path, error)
 
@@ -140,7 +141,7 @@ class _Check:
             result = query(self._session, self._definition.sql, frames)
             _require_stream(result)
             self._require_row_wise(result)
-        except Exception as error:  # noqa: BLE001 - Spark raises what it likes
+        except FAILURES as error:
             self._tell("sql", error)
             return None
         return self._expected(result)
@@ -161,7 +162,7 @@ class _Check:
         """With its mask, which is not one of the columns that are shown."""
         try:
             return expected(self._session, result, self._definition.expect)
-        except Exception as error:  # noqa: BLE001 - as above
+        except FAILURES as error:
             self._tell("expect", error)
             return None
 
@@ -173,7 +174,7 @@ class _Check:
             self._at(f"the source {source.shown}")
             try:
                 frame = _analysed(read(source, path))
-            except Exception as error:  # noqa: BLE001 - as above
+            except FAILURES as error:
                 self._tell(path, error)
                 continue
             if frame is not None:
@@ -183,8 +184,8 @@ class _Check:
     def _require_streamable(self, streamed: DataFrame) -> None:
         try:
             is_known = self._session.refuse_unsupported(streamed, self._definition.output_mode)
-        except Exception as error:  # noqa: BLE001 - as above
-            self._tell("output_mode" if "[STREAMING_OUTPUT_MODE" in str(error) else "sql", error)
+        except FAILURES as error:
+            self._tell("output_mode" if "[STREAMING_OUTPUT_MODE" in text_of(error) else "sql", error)
             return
         if not is_known:
             note = "whether Spark can stream this in this output mode is found out when the task runs"
@@ -201,7 +202,7 @@ class _Check:
             for each in () if streamed is None else self._inspected(sink, streamed):
                 tell = self._findings.note if each.is_fine else self._findings.problem
                 tell(each.path, each.text)
-        except Exception as error:  # noqa: BLE001 - as above, and drivers of databases do
+        except FAILURES as error:
             self._tell("sink", error)
 
     def _look_at_quarantine(self) -> None:
@@ -217,7 +218,7 @@ class _Check:
             for each in inspect_sink(place, FIELDS, self._spec.group, lambda: session.spark):
                 tell = self._findings.note if each.is_fine else self._findings.problem
                 tell(f"quarantine{each.path.removeprefix('sink')}", each.text)
-        except Exception as error:  # noqa: BLE001 - as above
+        except FAILURES as error:
             self._tell("quarantine", error)
 
     def _inspected(self, sink: Sink, streamed: DataFrame) -> Iterable[Finding]:
@@ -231,7 +232,7 @@ class _Check:
         try:
             result = query(self._session, self._definition.sql, frames)
             rows = rendered(result, self._spec.rows, self._spec.begin)
-        except Exception as error:  # noqa: BLE001 - as above
+        except FAILURES as error:
             self._tell("sql" if self._definition.sql else "source", error)
             return
         self._findings.rows(rows)
@@ -254,7 +255,7 @@ class _Check:
             self._findings.note(path, note)
         return frame
 
-    def _tell(self, path: str, error: Exception) -> None:
+    def _tell(self, path: str, error: BaseException) -> None:
         self._at("Spark, to say what is wrong")
         _tell(self._backend, self._findings, path, error, places_of_rows(self._definition))
 
@@ -272,7 +273,7 @@ def _require_stream(frame: DataFrame) -> None:
 
 
 def _tell(
-    backend: SparkBackend, findings: Findings, path: str, error: Exception, places: Iterable[str] = ()
+    backend: SparkBackend, findings: Findings, path: str, error: BaseException, places: Iterable[str] = ()
 ) -> None:
     """Note a problem down, unless it is none of the definition's.
 

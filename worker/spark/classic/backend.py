@@ -101,7 +101,7 @@ class ClassicBackend(SparkBackend):
                 jvm.close()
                 raise QueryError(f"Spark did not start: {cause}") from None
 
-    def is_loss(self, error: Exception) -> bool:
+    def is_loss(self, error: BaseException) -> bool:
         """A broken connection; one that breaks while an answer is awaited is told by no class of its own."""
         return isinstance(error, (Py4JNetworkError, OSError)) or type(error) is Py4JError
 

@@ -99,7 +99,7 @@ class ConnectBackend(SparkBackend):
         deadline.seconds = _PING_TIMEOUT_S
         return cls(settings, remote, session, kind)
 
-    def is_loss(self, error: Exception) -> bool:
+    def is_loss(self, error: BaseException) -> bool:
         """No answer."""
         return isinstance(error, ConnectionLostError)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from telemetry.secrets import SECRETS
 from worker.query_engine import QueryError
+from worker.sinks.closing import let_go
 from worker.sinks.errors import BatchRefusedError, SinkError
 from worker.sinks.factory import open_sink
 from worker.sinks.fence import Mark
@@ -172,8 +173,7 @@ class WriteToSink:
     def _sink_of(self, owner: Owner, spark: SparkSession) -> Sink:
         if self._opening.owner != owner:
             self._opening = replace(self._opening, owner=owner)
-            if self._sink is not None:
-                self._sink.close()
+            let_go(self._sink)
             self._sink = None
         if self._sink is None:
             self._sink = self._opening.open(spark)

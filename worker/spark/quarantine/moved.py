@@ -13,6 +13,7 @@ import msgspec
 import structlog
 
 from definition.quarantine import Quarantine
+from telemetry.foreign_errors import FAILURES
 from worker.query_engine import QueryError
 from worker.sinks.errors import FencedError
 from worker.spark.quarantine.identity import are_one, shown
@@ -97,7 +98,7 @@ def _require_done(
         last = claim(former).last
     except FencedError:
         raise
-    except Exception as error:
+    except FAILURES as error:
         is_begun = planned is not None and planned != reached.committed
         if is_begun and planned is not None and not _is_in_sink(planned, query_id, written):
             raise QueryError.at("quarantine", _UNANSWERED.format(shown=place, begun=planned)) from error

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from definition.sinks.sql import SQL_SINK
 from definition.tables import read_table_name
 from worker.query_engine import QueryError
+from worker.sinks.closing import letting_go
 from worker.sinks.database import connect
 from worker.sinks.factory import newest_fence, open_sink
 from worker.sinks.fence import fenced
@@ -95,7 +96,7 @@ class Place:
         made = open_sink(definition, replay_owner(self.owner, fence), lambda: self.session.spark)
         if made is None:
             raise QueryError("sink: has no fence")
-        return self._opened.enter_context(closing(made))
+        return self._opened.enter_context(letting_go(made))
 
     def discard(self, choice: Choice) -> int:
         """Throw rows away, if the task is still its owner's; returns how many.

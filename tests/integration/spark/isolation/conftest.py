@@ -48,7 +48,11 @@ class _Process(NamedTuple):
 
 
 def _processes() -> Iterator[_Process]:
-    """All there are. A thread that ends leaves its children to another: asked for theirs one by one, both may have none."""
+    """All there are.
+
+    Each names its parent. A process that is asked for its children thread by thread may seem to have none:
+    a thread that ends leaves them to another one, which has been asked by then.
+    """
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             head, _, rest = path.read_text().rpartition(")")

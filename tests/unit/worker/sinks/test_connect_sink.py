@@ -8,9 +8,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from definition.sink import Sink as SinkDefinition
+from telemetry.foreign_errors import first_line_of
+from tests.fakes.foreign_errors import RAISED, kind_of
 from worker.sinks import factory
+from worker.sinks.closing import let_go
 from worker.sinks.errors import SinkError
-from worker.sinks.factory import connect_sink, let_go
+from worker.sinks.factory import connect_sink
+from worker.sinks.fence import FenceRow, Owner
 
 SINK = SinkDefinition(format="fenced_files", options={"path": "/nowhere"})
 
@@ -30,7 +34,7 @@ def written_by(monkeypatch: pytest.MonkeyPatch, writer: Any) -> None:
     monkeypatch.setattr(factory, "_writer", lambda _own: writer)
 
 
-@pytest.mark.parametrize("error", [ValueError("no way"), SystemExit(3)], ids=["error", "exit"])
+@pytest.mark.parametrize("error", RAISED, ids=kind_of)
 def test_whatever_its_connect_raises_is_told_of_the_sink(
     monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
@@ -72,9 +76,33 @@ def test_a_method_of_that_name_from_before_is_not_called(monkeypatch: pytest.Mon
     assert called == []
 
 
-@pytest.mark.parametrize("error", [ValueError("no way"), SystemExit(3)], ids=["error", "exit"])
+@pytest.mark.parametrize("error", RAISED, ids=kind_of)
 def test_what_cannot_be_closed_is_logged(error: BaseException) -> None:
     """Whoever lets go of it goes on."""
     with capture_logs() as logs:
         let_go(Broken(error))
-    assert [each["why"] for each in logs] == [f"{type(error).__name__}: {error}"]
+    assert [each["why"] for each in logs] == [first_line_of(error)]
+
+
+class Closing:
+    """A sink that knows a fence, and raises where it is closed."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def newest(self) -> FenceRow:
+        """What it knows."""
+        return FenceRow(7, resets=2)
+
+    def close(self) -> None:
+        """As a driver may that has been shut down."""
+        raise self.error
+
+
+@pytest.mark.parametrize("error", RAISED, ids=kind_of)
+def test_what_a_sink_has_said_counts_whatever_its_end(
+    monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    """Else a run without a manager would go on without its resets."""
+    monkeypatch.setattr(factory, "open_sink", lambda *_: Closing(error))
+    assert factory.newest_fence(SINK, Owner("g", "t", 0)) == FenceRow(7, resets=2)

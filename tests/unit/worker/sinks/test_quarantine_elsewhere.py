@@ -5,10 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.fakes.foreign_errors import RAISED, kind_of
 from worker.left_out import LeftOut
 from worker.sinks.aside import Aside, Limits
 from worker.sinks.base import Condition, Sink, Written
@@ -388,3 +390,18 @@ def test_a_batch_is_told_whether_the_one_before_had_nothing_to_put_aside(herd: H
     for each in batches:
         made.write(each)
     assert [each.told_clean for each in batches] == [True, False, True]
+
+
+@pytest.mark.parametrize("error", RAISED, ids=kind_of)
+def test_both_are_closed_whatever_becomes_of_the_quarantine(error: BaseException) -> None:
+    """Each start would leave a connection open."""
+
+    def fails() -> None:
+        raise error
+
+    closed: list[str] = []
+    rows: Any = SimpleNamespace(close=lambda: closed.append("rows"))
+    quarantine: Any = SimpleNamespace(close=fails)
+    with pytest.raises(type(error)):
+        QuarantinedSink(rows, quarantine, Owner("g", "t", 1), limits=Limits(1, 1.0), rules="").close()
+    assert closed == ["rows"]

@@ -6,8 +6,13 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.errors import PythonException
 
+from telemetry.foreign_errors import first_line_of
+from telemetry.secrets import MOST_READ
+from tests.fakes.foreign_errors import RAISED, kind_of
+from worker.sinks import spark_errors
 from worker.sinks.errors import SchemaError
-from worker.sinks.spark_errors import MAX_LINE, JavaError, headline
+from worker.sinks.spark_errors import MAX_LINE, JavaError, headline, said
+from worker.spark import causes
 from worker.spark.causes import MAX_DETAILS, describe
 
 if TYPE_CHECKING:
@@ -47,6 +52,34 @@ def test_a_headline_is_a_line() -> None:
     line = headline([JavaError("a.B", "\n[PARSE_SYNTAX_ERROR] " + "x" * 2000 + "\n== SQL ==")])
     assert len(line) == MAX_LINE
     assert line.startswith("[PARSE_SYNTAX_ERROR] xxx")
+
+
+@pytest.mark.parametrize("error", RAISED, ids=kind_of)
+def test_whatever_is_raised_has_a_description(error: BaseException) -> None:
+    """Its kind, where it does not say more; the trace follows."""
+    told = describe(error)
+    assert told.startswith(f"{first_line_of(error)}\n\n")
+    assert said(error) == first_line_of(error)
+
+
+@pytest.mark.parametrize("text", ["://a" * MOST_READ, "password" * MOST_READ, "\n".join(["x"] * MOST_READ)])
+def test_of_a_huge_error_the_beginning_is_read(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """What looks for secrets and values in it keeps all threads of the process waiting meanwhile."""
+    read: list[int] = []
+
+    def spied(function: Callable[..., str]) -> Callable[..., str]:
+        def look(text: str, at_most: int | None = None) -> str:
+            read.append(len(text))
+            return function(text) if at_most is None else function(text, at_most)
+
+        return look
+
+    for module in (causes, spark_errors):
+        for name in ("scrub", "without_values"):
+            monkeypatch.setattr(module, name, spied(getattr(module, name)))
+    describe(ValueError(text))
+    headline([JavaError("a.B", text)])
+    assert max(read) <= MOST_READ + len("ValueError: ")
 
 
 def test_a_line_that_announces_another_is_both() -> None:

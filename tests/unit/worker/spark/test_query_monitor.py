@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from py4j.protocol import Py4JNetworkError
+from structlog.testing import capture_logs
 
 from definition.document import Definition
+from telemetry.foreign_errors import first_line_of
+from tests.fakes.foreign_errors import RAISED, kind_of
 from worker.query_engine import QueryError, QuerySpec
 from worker.spark.monitor import Monitor
 from worker.threads import in_thread
@@ -60,6 +63,23 @@ def test_a_query_is_looked_at_until_it_is_over(monitor: Monitor) -> None:
     assert monitor.watched() == [long]
 
 
+@pytest.mark.parametrize("error", RAISED, ids=kind_of)
+def test_a_query_that_cannot_be_watched_is_given_up(monitor: Monitor, error: BaseException) -> None:
+    """The others are watched, whatever it raises."""
+
+    def broken(_count: int) -> bool:
+        raise error
+
+    bad, good = Polled(broken), Polled(lambda count: count == 2)
+    with capture_logs():
+        monitor.add(bad)
+        monitor.add(good)
+        assert bad.seen.wait(120)
+        assert good.seen.wait(120)
+    assert bad.end is not None
+    assert bad.end.cause == f"the query cannot be watched any more: {first_line_of(error)}"
+
+
 def test_a_dying_jvm_is_no_news_of_a_query(monitor: Monitor) -> None:
     """Broken connections are left to who watches the process; then all end with one cause."""
 
@@ -91,7 +111,9 @@ def test_a_query_that_cannot_be_watched_is_a_failure(monitor: Monitor) -> None:
     monitor.add(query)
     monitor.add(healthy)
     assert query.seen.wait(120)
-    assert query.end == QueryError("the query cannot be watched any more: a progress record of the future")
+    assert query.end == QueryError(
+        "the query cannot be watched any more: ValueError: a progress record of the future"
+    )
     assert healthy.seen.wait(120)
     assert monitor.watched() == [healthy]
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec import structs
 
+from definition.document import parse_definition
+from protocol.messages.base import encode_opaque
+from tests.fakes.foreign_errors import RAISED, kind_of
 from tests.unit.worker.spark.engine_bench import SETTINGS, spec
 from worker.query_engine import QueryError
 from worker.spark.engine import SparkEngine
@@ -105,3 +110,20 @@ async def test_settling_that_has_outlived_its_lease_ends_nobody(backend: FakeBac
         await engine.settle(spec())
     assert backend.ended == []
     await engine.close()
+
+
+@pytest.mark.parametrize("error", RAISED, ids=kind_of)
+async def test_a_fence_that_is_raised_stays_so_whatever_its_sink_raises_at_its_end(
+    engine: SparkEngine, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    """Else a paused task would be settled again and again."""
+
+    def fails() -> None:
+        raise error
+
+    claims: list[str] = []
+    sink = SimpleNamespace(claim=lambda: claims.append("claim"), close=fails)
+    monkeypatch.setattr("worker.spark.launch.open_sink", lambda *_: sink)
+    document = {"source": {"format": "rate"}, "sink": {"format": "fenced_files", "options": {"path": "/x"}}}
+    await engine.settle(replace(spec(), definition=parse_definition(encode_opaque(document))))
+    assert claims == ["claim"]

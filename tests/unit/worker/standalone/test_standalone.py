@@ -17,6 +17,7 @@ from definition.document import parse_definition
 from protocol.errors import StartupError
 from protocol.messages.base import encode_opaque
 from protocol.messages.ownership import ClaimRequest
+from protocol.messages.tasks import TaskReset
 from protocol.states import Target, TaskState
 from tests.fakes.clock import FakeClock
 from tests.fakes.query_engine import FakeEngine
@@ -27,9 +28,17 @@ from worker.settings import WorkerSettings
 from worker.sinks.errors import SinkError
 from worker.sinks.fence import FenceRow, Mark
 from worker.standalone import local_manager, standalone_worker
-from worker.standalone.local_manager import LocalManager, LocalTask, has_failed, is_over, require_checkpoint
+from worker.standalone.local_manager import (
+    LOOKS,
+    LocalManager,
+    LocalTask,
+    has_failed,
+    is_over,
+    require_checkpoint,
+)
 from worker.standalone.standalone_worker import run_alone
 from worker.standalone.token_file import TokenFile
+from worker.waiting import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -261,6 +270,44 @@ async def test_the_engine_is_given_the_lock(alone: Callable[[], Alone], tmp_path
     assert await run.ended() == 0
 
 
+class Impatient(FakeClock):
+    """Nobody sleeps by it; it knows for how long they would have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slept: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+
+
+def local_manager_of(
+    look: Callable[[LocalTask], FenceRow | None], tokens: TokenFile, clock: FakeClock
+) -> LocalManager:
+    """Of one task, `a`."""
+    return LocalManager([local("a")], tokens=tokens, look=look, changed=lambda: None, clock=clock)
+
+
+async def test_a_sink_that_does_not_answer_is_asked_again(tmp_path: Path) -> None:
+    """Without its row the task might begin under a token that is used already, and without its resets."""
+    looks: list[str] = []
+
+    def look(task: LocalTask) -> FenceRow:
+        looks.append(task.name)
+        if len(looks) < LOOKS:
+            raise ConnectionResetError("postgresql://u:geheim@db/x")
+        return FenceRow(57, resets=2)
+
+    clock = Impatient()
+    with TokenFile(tmp_path / "t.json", lambda: 0) as tokens, capture_logs() as logs:
+        manager = local_manager_of(look, tokens, clock)
+        request = ClaimRequest(member_id="m", generation_id=1, tasks=("a",), wait_ms=60_000)
+        (granted,) = (await manager.claim(request)).granted
+    assert (granted.token, granted.reset) == (58, TaskReset(2))
+    assert [each["why"] for each in logs] == ["ConnectionResetError: postgresql://u:***@db/x"] * (LOOKS - 1)
+    assert clock.slept == [0.5, 1.0, 2.0, 4.0]
+
+
 async def test_two_claims_that_wait_for_one_sink_get_one_token(tmp_path: Path) -> None:
     """A second one would cut the query that the first has started, and fence it."""
     answered = threading.Event()
@@ -270,7 +317,7 @@ async def test_two_claims_that_wait_for_one_sink_get_one_token(tmp_path: Path) -
         return FenceRow(57)
 
     with TokenFile(tmp_path / "t.json", lambda: 0) as tokens:
-        manager = LocalManager([local("a")], tokens=tokens, look=look, changed=lambda: None)
+        manager = local_manager_of(look, tokens, FakeClock())
         request = ClaimRequest(member_id="m", generation_id=1, tasks=("a",), wait_ms=60_000)
         claims = [asyncio.ensure_future(manager.claim(request)) for _ in range(2)]
         await settle()
@@ -339,6 +386,7 @@ class Sinks:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.rows: dict[str, FenceRow | BaseException] = {}
         self.held: dict[str, threading.Event] = {}
+        monkeypatch.setattr(local_manager, "AGAIN", Backoff(0.0, 0.0))
         monkeypatch.setattr(local_manager, "newest_fence", lambda _sink, owner: self._newest(owner.task))
 
     def _newest(self, task: str) -> FenceRow | None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from telemetry.foreign_errors import first_line_of
+from tests.fakes.foreign_errors import RAISED
 from worker.sinks.errors import BatchRefusedError, FencedError
 from worker.spark.batches.batch_gate import BatchGate, through_gate
 
@@ -46,7 +48,7 @@ def test_without_the_lease_nothing_begins() -> None:
     assert gate.cause == "the worker has lost its lease, so it may not write"
 
 
-@pytest.mark.parametrize("error", [ValueError("no such flight"), SystemExit(1), BatchRefusedError("cut")])
+@pytest.mark.parametrize("error", [*RAISED, ValueError("no such flight"), BatchRefusedError("cut")])
 def test_a_failed_batch_always_leaves_by_raising(error: BaseException) -> None:
     """Returning would commit it, whatever was raised inside; the gate remembers the true cause."""
     gate = open_gate()
@@ -57,7 +59,7 @@ def test_a_failed_batch_always_leaves_by_raising(error: BaseException) -> None:
     with pytest.raises(BatchRefusedError, match="batch 3 failed"):
         through_gate(gate, fail)(FRAME, 3)
     assert gate.cause is not None
-    told = "cut" if isinstance(error, BatchRefusedError) else f"{type(error).__name__}: {error}"
+    told = "cut" if isinstance(error, BatchRefusedError) else first_line_of(error)
     assert gate.cause.startswith(told)
     assert not gate.fenced
     assert not gate.is_occupied

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from definition.quarantine import Quarantine
+from tests.fakes.foreign_errors import RAISED, kind_of
 from worker.query_engine import QueryError
 from worker.sinks.errors import FencedError, SinkError
 from worker.sinks.fence import FenceRow, Mark
@@ -32,7 +33,7 @@ class Folder(CheckpointFolder):
         self.files: dict[str, str] = {}
         leave_former(self, FORMER, self.claim, DONE, ())
         self.claimed: list[Quarantine] = []
-        self.answer: FenceRow | Exception = FenceRow(1, last=Mark("query", 4, "p"))
+        self.answer: FenceRow | BaseException = FenceRow(1, last=Mark("query", 4, "p"))
 
     def read(self, name: str) -> str | None:
         return self.files.get(name)
@@ -45,7 +46,7 @@ class Folder(CheckpointFolder):
 
     def claim(self, former: Quarantine) -> FenceRow:
         self.claimed.append(former)
-        if isinstance(self.answer, Exception):
+        if isinstance(self.answer, BaseException):
             raise self.answer
         return self.answer
 
@@ -104,10 +105,13 @@ def test_a_batch_that_the_sink_has_is_over() -> None:
     assert folder.leave(None, BEGUN, IS_THERE) == [FORMER]
 
 
-def test_a_former_quarantine_that_does_not_answer_is_waited_for_where_a_batch_was_begun_only() -> None:
+@pytest.mark.parametrize("answer", [SinkError("is away"), *RAISED], ids=kind_of)
+def test_a_former_quarantine_that_does_not_answer_is_waited_for_where_a_batch_was_begun_only(
+    answer: BaseException,
+) -> None:
     """It may be what the task was given another for."""
     folder = Folder()
-    folder.answer = SinkError("is away")
+    folder.answer = answer
     with pytest.raises(QueryError, match="does not answer: whether rows of batch 5") as refused:
         folder.leave()
     assert not refused.value.permanent
