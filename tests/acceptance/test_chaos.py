@@ -78,6 +78,7 @@ def test_nothing_is_lost_and_nothing_twice_when_the_broker_is_struck(tmp_path: P
     assert _held(report)[0].by_fence > 0
 
 
+@pytest.mark.by_hand
 def test_without_the_fence_rows_are_written_twice(tmp_path: Path, postgres: str) -> None:
     """The control: what the last two rounds of every run do, with a sink that lets everybody write."""
     report = run(tmp_path, postgres, rounds=0, seed=SEED, fenced=False)
@@ -86,19 +87,13 @@ def test_without_the_fence_rows_are_written_twice(tmp_path: Path, postgres: str)
 
 
 @pytest.mark.connectors
-@pytest.mark.parametrize(
-    ("into", "strikes"),
-    [
-        (Into.DELTA, [Strike.TWO_OWNERS]),
-        pytest.param(Into.DELTA, ON_A_COMMIT, marks=pytest.mark.by_hand),
-        pytest.param(Into.ICEBERG, ON_A_COMMIT, marks=pytest.mark.by_hand),
-    ],
-)
+@pytest.mark.by_hand
+@pytest.mark.parametrize("into", [Into.DELTA, Into.ICEBERG])
 def test_nothing_is_lost_and_nothing_twice_when_the_commit_is_struck(
-    into: Into, strikes: list[Strike], tmp_path: Path, postgres: str
+    into: Into, tmp_path: Path, postgres: str
 ) -> None:
     """Frozen, killed or not alone inside a commit, its task reset meanwhile: each row is there once."""
-    each_once = dict.fromkeys(strikes, 1)
+    each_once = dict.fromkeys(ON_A_COMMIT, 1)
     drawn_from = script(into=into)._replace(weights=each_once, moments=AIMED)
     report = run(
         tmp_path, postgres, rounds=len(each_once), seed=SEED_OF_LAKES, into=into, drawn_from=drawn_from

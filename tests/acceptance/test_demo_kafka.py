@@ -19,6 +19,7 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.processes,
     pytest.mark.connectors,
+    pytest.mark.by_hand,
     pytest.mark.timeout(1200),
 ]
 

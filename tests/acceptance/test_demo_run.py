@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(1200)]
 
-FLIGHTS = 60_000
+FLIGHTS = 20_000
 """Enough for a worker to die among them, and another one to come."""
 
 

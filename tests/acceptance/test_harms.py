@@ -31,7 +31,10 @@ def postgres() -> Iterator[str]:
 @pytest.mark.parametrize(
     ("harm", "isolate", "cause"),
     [
-        ("oom", True, "the JVM of this task ran out of memory (Java heap space)"),
+        pytest.param(
+            *("oom", True, "the JVM of this task ran out of memory (Java heap space)"),
+            marks=pytest.mark.by_hand,
+        ),
         ("python", False, "PythonException: MemoryError"),
     ],
 )

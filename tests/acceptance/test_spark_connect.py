@@ -192,6 +192,7 @@ def _run(herd: Herd, server: ConnectServer) -> str:
         end_session(session, release=False)
 
 
+@pytest.mark.by_hand
 def test_a_worker_whose_task_moves_away_costs_its_query_nothing(
     herd: Herd, servers: list[ConnectServer]
 ) -> None:
@@ -251,6 +252,7 @@ def _is_on(herd: Herd, server: ConnectServer) -> bool:
     return False
 
 
+@pytest.mark.by_hand
 def test_the_query_of_a_deleted_task_is_ended(herd: Herd, servers: list[ConnectServer]) -> None:
     """Its worker was killed, and nobody will own it; any worker of the group on its server finds it there.
 

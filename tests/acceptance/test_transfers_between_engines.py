@@ -166,6 +166,7 @@ def run_of(herd: Herd, server: ConnectServer, entry: str) -> str | None:
     return None
 
 
+@pytest.mark.by_hand
 def test_behind_a_server_a_query_is_ended_and_not_adopted_by_the_other_group(
     herd: Herd, flow: Flow, server: ConnectServer
 ) -> None:

@@ -71,7 +71,9 @@ async def start(
     await asyncio.gather(*(query.stop(0) for query in started))
 
 
-@pytest.mark.parametrize("options", [{}, {"mode": "upsert", "key": ["id"]}])
+@pytest.mark.parametrize(
+    "options", [{}, pytest.param({"mode": "upsert", "key": ["id"]}, marks=pytest.mark.by_hand)]
+)
 async def test_a_zombie_behind_a_server_is_refused(
     *,
     start: Start,
