@@ -8,7 +8,8 @@ from inspect import isabstract, isclass
 from typing import Any, Final, get_args
 
 from assignors.base import Assignor, Kind
-from telemetry.foreign_errors import FAILURES, first_line_of
+from telemetry.foreign_errors import FAILURES, first_line_of, let_interrupts_through
+from telemetry.secrets import shown
 
 GROUP = "sparkherd.assignors"
 """The entry-point group by which a package offers assignors."""
@@ -21,11 +22,17 @@ BUILT_IN: Final = {
 }
 """No entry points of our own: what an installation has on record may be older than a checkout's code."""
 
+MOST_OF_A_KIND: Final = 50
+"""Characters that are shown of what is none."""
 _PLACE = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*\Z")
 
 
 class AssignorError(ValueError):
     """An assignor cannot be used; the text is one line that says why."""
+
+
+class _UnfitError(Exception):
+    """What is there is no assignor; the text says why."""
 
 
 def available() -> dict[str, str]:
@@ -43,23 +50,25 @@ def load_assignor(spec: str) -> Assignor:
     found = _imported(spec if ":" in spec else _offered(spec), spec)
     try:
         return _made_of(found)
-    except AssignorError as error:
-        raise AssignorError(f"assignor {spec!r} {error}") from None
+    except _UnfitError as unfit:
+        raise AssignorError(f"assignor {spec!r} {unfit}") from None
     except FAILURES as error:
+        let_interrupts_through(error)
         raise AssignorError(f"assignor {spec!r} cannot be made: {first_line_of(error)}") from error
 
 
 def _made_of(found: Any) -> Assignor:
     """One of the class, whose attributes may be of any kind."""
     if not (isclass(found) and issubclass(found, Assignor)):
-        raise AssignorError("is no subclass of sparkherd.Assignor")
+        raise _UnfitError("is no subclass of sparkherd.Assignor")
     if isabstract(found) or not isinstance(getattr(found, "name", None), str):
-        raise AssignorError("lacks an assign method or a name")
+        raise _UnfitError("lacks an assign method or a name")
     if found.kind not in get_args(Kind):
-        raise AssignorError(f"is of kind {found.kind!r}, not {' or '.join(get_args(Kind))}")
+        kind = shown(found.kind)[:MOST_OF_A_KIND]
+        raise _UnfitError(f"is of kind {kind!r}, not {' or '.join(get_args(Kind))}")
     made: Assignor = found()
     if not isinstance(made.name, str):
-        raise AssignorError("has a name that is no text")
+        raise _UnfitError("has a name that is no text")
     return made
 
 
@@ -87,4 +96,5 @@ def _imported(place: str, spec: str) -> object:
     try:
         return EntryPoint(spec, place, GROUP).load()
     except FAILURES as error:
+        let_interrupts_through(error)
         raise AssignorError(f"assignor {spec!r} cannot be imported: {first_line_of(error)}") from error

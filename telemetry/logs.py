@@ -11,7 +11,7 @@ import msgspec
 import structlog
 from structlog.tracebacks import ExceptionDictTransformer
 
-from telemetry.foreign_errors import CANNOT_BE_SHOWN, FAILURES
+from telemetry.foreign_errors import FAILURES, trace_of
 from telemetry.line_renderer import render_line
 from telemetry.scope import add_scope
 from telemetry.secrets import scrub_fields
@@ -128,17 +128,19 @@ def _rendering(settings: LogSettings) -> list[structlog.typing.Processor]:
         if sys.stderr.isatty()
         else render_line
     )
-    return [structlog.processors.format_exc_info, _scrub, stamp, for_people]
+    return [_unfailing(structlog.processors.format_exc_info), _scrub, stamp, for_people]
 
 
 def _unfailing(traces: structlog.typing.Processor) -> structlog.typing.Processor:
     """An error may end the process where it is shown: it is of others' code, and so are its words."""
 
     def told(logger: Any, method: str, event: MutableMapping[str, Any]) -> Any:
+        given = event.get("exc_info")
+        raised = given if isinstance(given, BaseException) else sys.exc_info()[1]
         try:
             return traces(logger, method, event)
         except FAILURES:
-            return {**event, "exception": CANNOT_BE_SHOWN}
+            return {**event, "exception": None if raised is None else trace_of(raised)}
 
     return told
 

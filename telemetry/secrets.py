@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 HIDDEN = "***"
 MOST_READ: Final = 100_000
 """Characters of others' text that are read: regular expressions over megabytes keep all threads waiting."""
+CANNOT_BE_SHOWN: Final = "it cannot be shown"
 
 _IN_URL = re.compile(r"(://[^/\s:@\"']{0,256}:)[^\s\"']{1,1024}@")
 _WORDS = r"password|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key|account[_-]?key|credential"
@@ -26,10 +27,14 @@ _NAMED = re.compile(
     rf"""(?ix)
     ( (?:{_WORDS}) [\w.-]{{0,64}} ["']? \s{{0,8}}[=:]\s{{0,8}} )  # the end of a name, and what separates it
     (?! \d+ (?:[^\w.-] | $) )                         # not a fencing token, which is a number
-    ( "[^"]*" | '[^']*' | [^\s,;&"')\]}}]+ )
+    ( "[^"]*(?:"|\Z) | '[^']*(?:'|\Z) | [^\s,;&"')\]}}]+ )  # the text may have been cut before the quote
     """
 )
 _HEADER = re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{6,}")
+_HALF = re.compile(r"""(?i)(?: ://[^/\s:@"']{0,256}:[^\s"'@]* | \b(?:bearer|basic)\s+\S* )\Z""", re.VERBOSE)
+"""What a cut leaves of a password in a URL, before its `@`, or of a credential, and looks like none."""
+_LONGEST = 1_300
+"""Characters of what is looked for there."""
 _SECRET_NAME = re.compile(rf"(?i){_WORDS}")
 _ONE_WORD = re.compile(r"[^\s=:]*")
 """What nothing above can match: each of them has something before the secret, and one of these between."""
@@ -110,7 +115,9 @@ def scrub(text: str, at_most: int | None = None) -> str:
 
     It is cut to `at_most` characters once the known ones are out of it: half of one would not be known.
     """
-    text = SECRETS.hide(text)[:at_most]
+    text = SECRETS.hide(text)
+    if at_most is not None and len(text) > at_most:
+        text = _cut(text, at_most)
     if _ONE_WORD.fullmatch(text):
         return text
     text = _IN_URL.sub(rf"\1{HIDDEN}@", text)
@@ -118,9 +125,34 @@ def scrub(text: str, at_most: int | None = None) -> str:
     return _NAMED.sub(rf"\1{HIDDEN}", text)[:at_most]
 
 
-def beginning(text: str) -> str:
-    """A text that may be huge, up to `MOST_READ`; half of a known secret at its end is left out."""
-    return text if len(text) <= MOST_READ else SECRETS.hide_cut(text[:MOST_READ])
+def beginning(text: str, most: int = MOST_READ) -> str:
+    """A text that may be huge, up to `most` characters; half of a secret at its end is left out."""
+    return text if len(text) <= most else _cut(SECRETS.hide_cut(text[:most]), most)
+
+
+def both_ends(text: str) -> str:
+    """Of a text that may be huge what it begins with, and the lines that it ends with: `MOST_READ` in all.
+
+    A trace says in the end what was raised.
+    """
+    if len(text) <= MOST_READ:
+        return text
+    half = MOST_READ // 2
+    return "\n  …\n".join((beginning(text, half), text[-half:].partition("\n")[2]))
+
+
+def _cut(text: str, most: int) -> str:
+    """Its beginning, without half of what only looks like a secret as a whole."""
+    at = max(most - _LONGEST, 0)
+    return text[:at] + _HALF.sub("", text[at:most])
+
+
+def shown(value: object) -> str:
+    """`str(value)`, whose code may be somebody else's: exactly a text, whatever it raises."""
+    try:
+        return str.__str__(str(value))
+    except BaseException:  # noqa: BLE001 - as `telemetry.foreign_errors.FAILURES`
+        return CANNOT_BE_SHOWN
 
 
 def scrub_fields(fields: dict[str, Any]) -> dict[str, Any]:
@@ -141,7 +173,7 @@ def scrub_value(value: Any) -> Any:
     """A value as it may be logged; what is neither a number nor a collection becomes text."""
     match value:
         case str():
-            return scrub(beginning(value))
+            return scrub(both_ends(value))
         case None | bool() | int() | float():
             return value
         case dict():
@@ -149,4 +181,4 @@ def scrub_value(value: Any) -> Any:
         case list() | tuple() | set() | frozenset():
             return [scrub_value(each) for each in value]
         case _:
-            return scrub(beginning(str(value)))
+            return scrub(both_ends(shown(value)))

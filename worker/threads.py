@@ -9,7 +9,7 @@ from concurrent.futures import CancelledError, Executor, Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from telemetry.foreign_errors import FAILURES, text_of
+from telemetry.foreign_errors import FAILURES, kind_of, text_of
 from telemetry.scope import in_scope
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _fulfil(future: Future[Any], function: Callable[[], Any]) -> None:
     try:
         result = function()
     except FAILURES as error:
-        future.set_exception(error if _is_harmless(error) else _harmless(error))
+        future.set_exception(_harmless(error))
     else:
         future.set_result(result)
 
@@ -93,16 +93,14 @@ _OF_ASYNCIO: Final = (StopIteration, CancelledError)
 """By the first an awaited future does not end as it should; by the second its task looks cancelled."""
 
 
-def _is_harmless(error: BaseException) -> bool:
-    try:
-        return isinstance(error, Exception) and not isinstance(error, _OF_ASYNCIO)
-    except FAILURES:  # it has a `__class__` of its own
-        return False
-
-
 def _harmless(error: BaseException) -> Exception:
     """To raise where it is awaited: a worker would end there by `sys.exit()` in a sink or an entry point."""
+    try:
+        if isinstance(error, Exception) and not isinstance(error, _OF_ASYNCIO):
+            return error
+    except FAILURES:  # it has a `__class__` of its own
+        pass
     text = text_of(error)
-    told = RuntimeError(f"it raised {type(error).__name__}{text and ': '}{text}")
+    told = RuntimeError(f"it raised {kind_of(error)}{text and ': '}{text}")
     told.__cause__ = error
     return told

@@ -23,13 +23,13 @@ def free_ports(host: str, count: int) -> list[int]:
     """
     with ExitStack() as taken:
         ports = random.sample(PORTS, len(PORTS))
-        found = list(islice((port for port in ports if _is_taken(host, port, taken)), count))
+        found = list(islice((port for port in ports if _could_be_taken(host, port, taken)), count))
     if len(found) < count:
         raise OSError(f"of the ports {PORTS[0]} to {PORTS[-1]} of {host} only {len(found)} are free")
     return found
 
 
-def _is_taken(host: str, port: int, taken: ExitStack) -> bool:
+def _could_be_taken(host: str, port: int, taken: ExitStack) -> bool:
     """Whether it could be taken, until the end of the stack."""
     with ExitStack() as this:
         probe = this.enter_context(closing(socket.socket()))

@@ -16,7 +16,7 @@ from definition.sinks.plugged import NoFormatError, made_of
 from protocol.connectors import BUILT_IN as IN_EVERY_SPARK
 from protocol.connectors import PACKAGES
 from protocol.messages.tasks import Problem
-from telemetry.foreign_errors import FAILURES, first_line_of
+from telemetry.foreign_errors import FAILURES, first_line_of, let_interrupts_through
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -91,6 +91,7 @@ def sink_format(name: object) -> SinkFormat | None:
     try:
         found = EntryPoint(name, places[0], GROUP).load()
     except FAILURES as error:
+        let_interrupts_through(error)
         return UnusableFormat(f"{name}, at {places[0]}, cannot be imported: {first_line_of(error)}")
     try:
         return found() if name in BUILT_IN else made_of(found, name)

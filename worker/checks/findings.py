@@ -14,7 +14,7 @@ from protocol.messages.checks import (
 )
 from protocol.messages.errands import MAX_RESULT_BYTES, MAX_SAID_LENGTH, MOST_SAID
 from protocol.messages.tasks import Problem
-from telemetry.secrets import scrub
+from telemetry.secrets import beginning, scrub
 from worker.checks.values import json_row
 
 if TYPE_CHECKING:
@@ -96,5 +96,5 @@ def _said(path: str, text: str) -> Problem:
 
 def _cut(text: str, at_most: int) -> str:
     """Without secrets, which are taken out before it is cut: half of one would not be known."""
-    told = scrub(text)
+    told = scrub(beginning(text))
     return told if len(told) <= at_most else told[: at_most - 1] + "…"

@@ -13,7 +13,7 @@ import msgspec
 from definition.document import parse_definition
 from protocol.messages.resources import WorkerResources
 from protocol.messages.tasks import Reached, TaskHome, TaskReset
-from telemetry.secrets import scrub
+from telemetry.secrets import beginning, scrub
 from worker.query_engine import Progress, QueryError, QuerySpec, Stall
 from worker.spark.settings import SparkSettings
 
@@ -101,7 +101,7 @@ class Fault(msgspec.Struct, frozen=True, array_like=True):
     @classmethod
     def of(cls, error: QueryError) -> Fault:
         """What is told of it."""
-        return cls(scrub(error.cause), error.fenced, error.permanent, error.outage, error.path)
+        return cls(scrub(beginning(error.cause)), error.fenced, error.permanent, error.outage, error.path)
 
     @property
     def error(self) -> QueryError:

@@ -7,7 +7,7 @@ from inspect import getattr_static, isabstract, isclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from definition.sinks.registry import UnusableFormat
-from telemetry.foreign_errors import FAILURES, first_line_of
+from telemetry.foreign_errors import FAILURES, first_line_of, let_interrupts_through
 from worker.sinks.base import Finding, Sink, SinkTask
 from worker.sinks.closing import letting_go
 from worker.sinks.errors import SchemaError, SinkError
@@ -125,6 +125,7 @@ def _writer(own: SinkFormat) -> type[Sink]:
     try:
         found = getattr(importlib.import_module(module), name)
     except FAILURES as error:
+        let_interrupts_through(error)
         shown = first_line_of(error)
         raise SinkError(f"sink.format: {own.name}, by {own.writer}, cannot be imported: {shown}") from error
     if not (isclass(found) and issubclass(found, Sink)) or isabstract(found):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from telemetry.foreign_errors import MOST_OF_A_LINE, text_of
-from telemetry.secrets import beginning, scrub
+from telemetry.foreign_errors import FAILURES, MOST_OF_A_LINE, kind_of
+from telemetry.secrets import both_ends, scrub, shown
 from worker.sinks.spark_values import without_values
 
 if TYPE_CHECKING:
@@ -53,16 +53,15 @@ def said(error: BaseException) -> str:
     Args:
         error: as it was raised by PySpark.
     """
-    throwable = java_throwable(error)
-    if throwable is not None:
-        try:
+    try:
+        if (throwable := java_throwable(error)) is not None:
             return headline(list(java_chain(throwable)))
-        except Exception:  # noqa: BLE001 - the JVM that could tell is gone
-            return first_line(text_of(error))
-    text = text_of(error)
+    except FAILURES:  # the JVM that could tell is gone, or the error is none of Spark's
+        return first_line(shown(error))
+    text = shown(error)
     if REMOTE_TRACE in text:
         return headline(read_remote(text).chain)
-    return first_line(f"{type(error).__name__}: {text}")
+    return first_line(f"{kind_of(error)}: {text}")
 
 
 def headline(chain: list[JavaError]) -> str:
@@ -105,7 +104,7 @@ def read_remote(text: str) -> RemoteError:
 
 def first_line(text: str) -> str:
     """Secrets and values are taken out before it is cut: half of one would not be known."""
-    first, _, rest = without_values(beginning(text)).strip().partition("\n")
+    first, _, rest = without_values(both_ends(text)).strip().partition("\n")
     line = _NOISE.sub("", scrub(_with_announced(first.rstrip(), rest), MOST_OF_A_LINE)).rstrip(" ;")
     return line if len(line) <= MAX_LINE else line[: MAX_LINE - 1] + "…"
 

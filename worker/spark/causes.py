@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import traceback
 from typing import Any, Final
 
 from pyspark import SparkContext
 
-from telemetry.foreign_errors import text_of
-from telemetry.secrets import beginning, scrub
+from telemetry.foreign_errors import FAILURES, kind_of, text_of, trace_of
+from telemetry.secrets import beginning, scrub, shown
 from worker.query_engine import QueryError
 from worker.sinks.errors import SinkError
 from worker.sinks.spark_errors import (
@@ -27,19 +26,17 @@ MAX_DETAILS: Final = 6000
 
 def describe(error: BaseException) -> str:
     """The cause in one line; an empty line and what it was made of follow, if there is more to say."""
-    if isinstance(error, SinkError):
+    if issubclass(type(error), SinkError):
         return scrub(text_of(error))
-    throwable = java_throwable(error)
-    if throwable is not None:
-        try:
+    try:
+        if (throwable := java_throwable(error)) is not None:
             return describe_java(throwable)
-        except Exception:  # noqa: BLE001 - the JVM that could tell is gone
-            return first_line(text_of(error))
-    text = text_of(error)
+    except FAILURES:  # the JVM that could tell is gone, or the error is none of Spark's
+        return first_line(shown(error))
+    text = shown(error)
     if REMOTE_TRACE in text:
         return describe_remote(text)
-    trace = "".join(traceback.format_exception(error))
-    return _join(first_line(f"{type(error).__name__}: {text}"), trace)
+    return _join(first_line(f"{kind_of(error)}: {text}"), trace_of(error))
 
 
 def describe_java(throwable: Any) -> str:

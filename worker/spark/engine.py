@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
-from telemetry.foreign_errors import FAILURES
+from telemetry.foreign_errors import FAILURES, text_of
 from worker.query_engine import NoQuarantineError, QueryError, ignore_step
 from worker.sinks.errors import FencedError, SinkError
 from worker.spark.causes import refusal
@@ -300,6 +300,6 @@ def _trouble() -> Iterator[None]:
     except (QueryError, NoQuarantineError):
         raise
     except SinkError as error:
-        raise QueryError(str(error), fenced=isinstance(error, FencedError)) from error
+        raise QueryError(text_of(error), fenced=isinstance(error, FencedError)) from error
     except FAILURES as error:
         raise refusal(error) from error

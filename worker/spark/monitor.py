@@ -111,12 +111,18 @@ class Monitor:
         try:
             is_over = query.poll()
         except FAILURES as error:
-            if self._is_loss(error):
+            if self._is_of_loss(error):
                 return
             log.exception("query cannot be watched", task=query.spec.task, token=query.spec.token)
             is_over = query.give_up(f"the query cannot be watched any more: {first_line_of(error)}")
         if is_over:
             self._forget(query)
+
+    def _is_of_loss(self, error: BaseException) -> bool:
+        try:
+            return self._is_loss(error)
+        except FAILURES:  # it has a `__class__` of its own
+            return False
 
     def _finish(self, query: Watched, cause: str) -> None:
         self._forget(query)

@@ -23,7 +23,7 @@ from protocol.messages.ownership import (
 )
 from protocol.messages.tasks import TaskReset
 from protocol.states import Target, TaskState
-from telemetry.foreign_errors import first_line_of
+from telemetry.foreign_errors import first_line_of, text_of
 from telemetry.secrets import scrub
 from worker.query_engine import QueryError
 from worker.secrets import Secrets
@@ -50,8 +50,8 @@ NOBODY: Final = ""
 AT_REST: Final = {TaskState.COMPLETED, TaskState.FAILED, TaskState.PAUSED, TaskState.STOPPED}
 """What stays as it is unless somebody wants something else, and here nobody can."""
 LOOKS: Final = 5
-AGAIN: Final = Backoff(first_s=0.5, limit_s=4.0)
-"""Between looks at a fence: about eight seconds in all."""
+AGAIN: Final = Backoff(first_s=0.5, limit_s=4.0, jitter=0.0)
+"""Between looks at a fence."""
 _OF_AN_OWNER: Final = {TaskState.STARTING, TaskState.RUNNING, TaskState.RESTARTING}
 
 
@@ -175,12 +175,12 @@ class LocalManager:
             except Exception as error:  # noqa: BLE001 - SinkError, and what a plugged-in sink raises
                 log.warning("the fence in the sink cannot be read", task=task.name, why=first_line_of(error))
             if tries < LOOKS - 1:
-                await self._clock.sleep(AGAIN.delay_s(tries, chance=0.5))
+                await self._clock.sleep(AGAIN.delay_s(tries, chance=0))
         return FenceRow(0)
 
     def _fail(self, failed: Mapping[str, QueryError]) -> None:
         for name, error in failed.items():
-            cause = scrub(str(error))
+            cause = scrub(text_of(error))
             log.error("task cannot run", task=name, cause=cause)
             self.reports[name] = TaskReport(task=name, token=0, state=TaskState.FAILED, cause=cause)
         if failed:

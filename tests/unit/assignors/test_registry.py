@@ -44,6 +44,21 @@ PLUG_IN = """
         def __init__(self):
             self.name = []
 
+    class Refusing(FirstTakesAll):
+        def __init__(self):
+            from assignors.registry import AssignorError
+            raise AssignorError("no license\\nat postgresql://u:geheim@db/x")
+
+    class Oddly:
+        def __repr__(self):
+            raise SystemExit("shown")
+
+    class Strange(FirstTakesAll):
+        kind = Oddly()
+
+    class Long(FirstTakesAll):
+        kind = "odd" * 1000
+
     class Odder(type(Assignor)):
         @property
         def kind(cls):
@@ -125,9 +140,11 @@ def test_a_name_that_two_packages_use_must_be_told_apart(herder: str, tmp_path: 
         ("{}:Failing", "cannot be made: RuntimeError: no$"),
         ("{}:Leaving", "cannot be made: SystemExit: no license$"),
         ("{}:Renamed", "has a name that is no text$"),
+        ("{}:Refusing", "cannot be made: AssignorError: no license$"),
+        ("{}:Strange", "is of kind 'it cannot be shown', not eager or cooperative$"),
+        ("{}:Long", "is of kind '(odd){16}od', not eager or cooperative$"),
         ("{}:Oddest", "cannot be made: SystemExit: 7$"),
         ("{}:Ending", "cannot be imported: SystemExit: usage: herder$"),
-        ("{}:Interrupted", "cannot be imported: KeyboardInterrupt: enough$"),
     ],
 )
 def test_what_cannot_be_used_is_refused_in_one_line(herder: str, spec: str, message: str) -> None:
@@ -135,3 +152,15 @@ def test_what_cannot_be_used_is_refused_in_one_line(herder: str, spec: str, mess
     with pytest.raises(AssignorError, match=message) as refusal:
         load_assignor(spec.format(herder))
     assert "\n" not in str(refusal.value)
+
+
+def test_ctrl_c_ends_an_import(herder: str) -> None:
+    """Which may take long; in a daemon that is up it is the module's own doing."""
+    with pytest.raises(KeyboardInterrupt):
+        load_assignor(f"{herder}:Interrupted")
+
+
+async def test_a_module_that_interrupts_is_refused_where_signals_come_otherwise(herder: str) -> None:
+    """In an event loop."""
+    with pytest.raises(AssignorError, match=r"cannot be imported: KeyboardInterrupt: enough$"):
+        load_assignor(f"{herder}:Interrupted")

@@ -43,4 +43,6 @@ def test_an_error_that_does_harm_where_it_is_shown_is_a_line(
         structlog.get_logger().error("a task is in trouble", exc_info=error)
     finally:
         structlog.reset_defaults()
-    assert "a task is in trouble" in capfd.readouterr().err
+    told = capfd.readouterr().err
+    assert "a task is in trouble" in told
+    assert type(error).__name__ in told

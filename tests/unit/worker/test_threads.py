@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.fakes.foreign_errors import ENDING, RAISED, Liar, Unspeakable, kind_of
+from tests.fakes.foreign_errors import ENDING, RAISED, UNNAMED, Unspeakable, kind_of
 from worker.threads import DaemonPool, in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+KINDS = [*map(type, RAISED), *UNNAMED]
 ENDS = [*ENDING, futures.CancelledError("enough"), StopIteration("enough")]
 
 
@@ -35,11 +36,11 @@ async def test_what_would_end_the_waiting_is_an_error_like_any_other(
     assert told.value.__cause__ is error
 
 
-@pytest.mark.parametrize("make", [*map(type, RAISED), Liar])
-async def test_whatever_is_raised_whoever_waits_hears_of_it(make: Callable[[], BaseException]) -> None:
+@pytest.mark.parametrize("number", range(len(KINDS)))
+async def test_whatever_is_raised_whoever_waits_hears_of_it(number: int) -> None:
     """And the pool has its thread for the next one."""
     pool = DaemonPool(1, "test")
-    done, _ = await asyncio.wait([asyncio.wrap_future(pool.submit(throw, make()))], timeout=60)
+    done, _ = await asyncio.wait([asyncio.wrap_future(pool.submit(throw, KINDS[number]()))], timeout=60)
     assert isinstance(done.pop().exception(), Exception)
     assert await asyncio.wait_for(asyncio.wrap_future(pool.submit(len, "go on")), 60) == 5
 

@@ -8,10 +8,10 @@ from pyspark.errors import PythonException
 
 from telemetry.foreign_errors import first_line_of
 from telemetry.secrets import MOST_READ
-from tests.fakes.foreign_errors import RAISED, kind_of
+from tests.fakes.foreign_errors import RAISED, UNNAMED, kind_of
 from worker.sinks import spark_errors
 from worker.sinks.errors import SchemaError
-from worker.sinks.spark_errors import MAX_LINE, JavaError, headline, said
+from worker.sinks.spark_errors import MAX_LINE, REMOTE_TRACE, JavaError, headline, said
 from worker.spark import causes
 from worker.spark.causes import MAX_DETAILS, describe
 
@@ -62,6 +62,25 @@ def test_whatever_is_raised_has_a_description(error: BaseException) -> None:
     assert said(error) == first_line_of(error)
 
 
+@pytest.mark.parametrize("number", range(len(UNNAMED)))
+def test_so_has_what_is_no_class_like_others(number: int) -> None:
+    """By its own name."""
+    error = UNNAMED[number]("enough")
+    assert describe(error).startswith(f"{['Anonymous', 'Liar'][number]}: enough\n\n")
+
+
+def test_a_huge_error_is_told_by_what_is_in_its_end() -> None:
+    """Spark puts plans before causes, and frames behind them."""
+    frames = "\n".join(f"    at org.apache.spark.sql.Frame{n}.call(Frame.scala:{n})" for n in range(4000))
+    trace = f"org.apache.spark.Top: Job aborted.\n{frames}\nCaused by: java.sql.SQLException: disk full"
+    remote = RuntimeError(f"(x.Top) [STREAM_FAILED] {'plan ' * MOST_READ}{REMOTE_TRACE}{trace}")
+    assert describe(remote).startswith("SQLException: disk full\n")
+    assert said(remote) == "SQLException: disk full"
+    python = "\n".join(f'  File "q.py", line {n}, in f' for n in range(9000))
+    raised = f"foreachBatch said:\nTraceback (most recent call last):\n{python}\nValueError: no such flight"
+    assert headline([JavaError("a.B", raised)]).endswith("ValueError: no such flight")
+
+
 @pytest.mark.parametrize("text", ["://a" * MOST_READ, "password" * MOST_READ, "\n".join(["x"] * MOST_READ)])
 def test_of_a_huge_error_the_beginning_is_read(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """What looks for secrets and values in it keeps all threads of the process waiting meanwhile."""
@@ -79,7 +98,7 @@ def test_of_a_huge_error_the_beginning_is_read(monkeypatch: pytest.MonkeyPatch, 
             monkeypatch.setattr(module, name, spied(getattr(module, name)))
     describe(ValueError(text))
     headline([JavaError("a.B", text)])
-    assert max(read) <= MOST_READ + len("ValueError: ")
+    assert max(read) <= MOST_READ + len("\n  …\n")
 
 
 def test_a_line_that_announces_another_is_both() -> None:

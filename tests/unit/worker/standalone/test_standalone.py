@@ -308,6 +308,43 @@ async def test_a_sink_that_does_not_answer_is_asked_again(tmp_path: Path) -> Non
     assert clock.slept == [0.5, 1.0, 2.0, 4.0]
 
 
+async def test_a_sink_that_never_answers_is_left_to_the_start_of_the_query(tmp_path: Path) -> None:
+    """Which says what is wrong, and is tried again as restarts go."""
+    clock = Impatient()
+
+    def look(_: LocalTask) -> FenceRow:
+        raise SinkError("no route to host")
+
+    with TokenFile(tmp_path / "t.json", lambda: 0) as tokens:
+        manager = local_manager_of(look, tokens, clock)
+        request = ClaimRequest(member_id="m", generation_id=1, tasks=("a",), wait_ms=60_000)
+        (granted,) = (await manager.claim(request)).granted
+    assert (granted.token, granted.reset) == (1, None)
+    assert clock.slept == [0.5, 1.0, 2.0, 4.0]
+
+
+async def test_at_its_end_a_run_asks_no_sink_any_more(tmp_path: Path) -> None:
+    """Nobody waits for the next look, nor for its answer."""
+    looks: list[str] = []
+    clock = FakeClock()
+
+    def look(task: LocalTask) -> FenceRow:
+        looks.append(task.name)
+        raise SinkError("no route to host")
+
+    with TokenFile(tmp_path / "t.json", lambda: 0) as tokens, capture_logs() as logs:
+        manager = local_manager_of(look, tokens, clock)
+        request = ClaimRequest(member_id="m", generation_id=1, tasks=("a",), wait_ms=60_000)
+        claim = asyncio.ensure_future(manager.claim(request))
+        while not logs:
+            await settle()
+        manager.close()
+        await clock.advance(60)
+        with pytest.raises(asyncio.CancelledError):
+            await claim
+    assert looks == ["a"]
+
+
 async def test_two_claims_that_wait_for_one_sink_get_one_token(tmp_path: Path) -> None:
     """A second one would cut the query that the first has started, and fence it."""
     answered = threading.Event()
