@@ -19,6 +19,7 @@ MOST_OF_A_LINE: Final = 10_000
 """Characters of an exception that are looked at for what is shown in one line."""
 MOST_SHOWN: Final = 300
 """Characters of an exception that are shown in one line."""
+_NAME: Final = vars(type)["__name__"]
 
 
 def kind_of(error: BaseException) -> str:
@@ -57,6 +58,3 @@ def let_interrupts_through(error: BaseException) -> None:
     is_in_loop = asyncio is not None and asyncio._get_running_loop() is not None  # noqa: SLF001 - raises nothing
     if issubclass(type(error), KeyboardInterrupt) and not is_in_loop and current_thread() is main_thread():
         raise error
-
-
-_NAME: Final = vars(type)["__name__"]
