@@ -111,8 +111,9 @@ async def test_a_starved_query_names_the_task_that_has_the_cores(
     *, start: Any, entrypoint: Any, tmp_path: Path
 ) -> None:
     """That one says that it computes, in Python functions of its own, and it alone is ended by its limit."""
-    go_on = str(tmp_path / "go-on")
+    go_on, opened = str(tmp_path / "go-on"), tmp_path / "opened"
     os.mkfifo(go_on)
+    opened.touch()
 
     def hog(context: Any) -> Any:
         def hold(value: int) -> int:
@@ -132,6 +133,9 @@ async def test_a_starved_query_names_the_task_that_has_the_cores(
         hung = await stall_of(hogging, "in Python functions")
     finally:
         writing = os.open(go_on, os.O_RDWR)
+        opened.replace(
+            go_on
+        )  # whoever comes later, behind the end of the query even, does not wait for a writer
     said = "it waits for the scheduler: 4 Spark tasks of it wait, while 2 of hog run"
     assert waiting == Whereabouts(said, is_held_up=True)
     assert computing == Whereabouts(
