@@ -37,6 +37,7 @@ async function silence(form) {
 
 function watchRules(form) {
   if (!form) return;
+  document.body.dataset.still = ""; // by itself the page would take the tag of rules that it has not shown
   const { document: text } = form.elements;
   document.getElementById("again").addEventListener("click", () => location.assign(location.href));
   document.getElementById("rules-check").addEventListener("click", () => send(form, true));
