@@ -13,12 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec import structs
-from structlog.testing import capture_logs
 
 from protocol.messages.membership import EngineEnd
 from protocol.messages.tasks import Reached
-from telemetry.foreign_errors import first_line_of
-from tests.fakes.foreign_errors import RAISED, kind_of
 from tests.fakes.spark_backend import FakeBackend, FakeHandle, FakeQuerySession
 from tests.fakes.turns import settle
 from tests.unit.worker.spark.engine_bench import SETTINGS, spec
@@ -195,32 +192,6 @@ async def test_a_query_is_not_over_while_a_batch_of_it_is_in_python(
         gate.enter()
 
 
-async def test_a_query_that_cannot_be_watched_is_ended_before_it_is_over(
-    engine: SparkEngine, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its task is started again, or given to another worker: nothing of it may run on."""
-    query = await engine.start(spec())
-    handle = backend.started["t"]
-    halts: list[bool] = []
-
-    def halt() -> None:
-        halts.append(True)
-        if len(halts) == 2:
-            handle.over.set()
-
-    def surprise(_after: int) -> Any:
-        raise ValueError("a progress record of the future")
-
-    monkeypatch.setattr(handle, "halt", halt)
-    monkeypatch.setattr(handle, "progress", surprise)
-    ended = await query.ended()
-    assert ended == QueryError(
-        "the query cannot be watched any more: ValueError: a progress record of the future"
-    )
-    assert handle.over.is_set()
-    assert len(halts) == 2
-
-
 async def test_a_stop_does_not_wait_for_the_next_look(
     backend: FakeBackend, begin: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,42 +213,6 @@ async def test_what_is_over_is_let_go_of_once(engine: SparkEngine, backend: Fake
     await query.stop(0)
     assert await asyncio.to_thread(query.poll)
     assert [session.closings for session in backend.sessions] == [1]
-
-
-@pytest.mark.parametrize("error", RAISED, ids=kind_of)
-async def test_whatever_closing_a_query_raises_its_end_is_told(
-    engine: SparkEngine, monkeypatch: pytest.MonkeyPatch, error: BaseException
-) -> None:
-    """A plugged-in sink may exit there; and all that belongs to the query is let go of."""
-
-    def fails(_: object = None) -> None:
-        closed.append("session")
-        raise error
-
-    closed: list[str] = []
-    monkeypatch.setattr(FakeQuerySession, "close", fails)
-    query = await engine.start(spec())
-    query._watched = [SimpleNamespace(close=fails, trouble=None)]
-    with capture_logs():
-        async with asyncio.timeout(60):
-            await query.stop(0)
-            assert await query.ended() is None
-    assert closed == ["session"] * 2
-
-
-@pytest.mark.parametrize("error", RAISED, ids=kind_of)
-async def test_whatever_a_start_raises_it_is_refused(
-    engine: SparkEngine, monkeypatch: pytest.MonkeyPatch, error: BaseException
-) -> None:
-    """With its cause, in a process of the task's own, too: where sinks are opened and claimed, say."""
-
-    def fails(*_: Any, **__: Any) -> None:
-        raise error
-
-    monkeypatch.setattr("worker.spark.engine.launch", fails)
-    with pytest.raises(QueryError) as refused:
-        await engine.start(spec())
-    assert refused.value.cause.startswith(first_line_of(error))
 
 
 async def test_the_engine_can_be_killed_while_it_is_being_closed(
